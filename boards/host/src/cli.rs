@@ -91,7 +91,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return refuse(&error, &Cli::command()),
     };
     match cli.run() {
         Ok(code) => code,
@@ -137,8 +137,9 @@ impl Cli {
     }
 }
 
-/// Help and version as they are; an error as the one line that says what is wrong.
-fn refuse(error: &clap::Error) -> ExitCode {
+/// Answers what a program's command line is not: help and version as they are; an error as the one
+/// line that says what is wrong.
+pub fn refuse(error: &clap::Error, program: &clap::Command) -> ExitCode {
     if !error.use_stderr() {
         return match output::to_stdout(error.print()) {
             Ok(()) => ExitCode::SUCCESS,
@@ -150,10 +151,12 @@ fn refuse(error: &clap::Error) -> ExitCode {
         return ExitCode::from(2);
     }
     let text = error.render().to_string();
+    let arguments = std::env::args_os().skip(1);
+    let arguments = arguments.filter_map(|word| word.into_string().ok());
     output::say(format_args!(
         "{}; see '{} --help'",
         one_line(&text),
-        asked(&text)
+        asked(&text, program, arguments)
     ));
     ExitCode::from(2)
 }
@@ -171,15 +174,28 @@ fn one_line(text: &str) -> String {
     words.join(" ").replace(" tip: ", "; tip: ")
 }
 
-/// The command that was asked for, as far as the usage of a clap error says which.
-fn asked(text: &str) -> String {
-    let usage = text.split("\n\nUsage: ").nth(1).unwrap_or_default();
-    let name = |word: &&str| !word.starts_with(['[', '<', '-']);
-    let words: Vec<&str> = usage.split_whitespace().take_while(name).collect();
-    match words.as_slice() {
-        [_, commands @ ..] if !commands.is_empty() => format!("dunlin {}", commands.join(" ")),
-        _ => "dunlin".to_owned(),
-    }
+/// The command of a program that was asked for, as far as the usage of a clap error says which. What
+/// is said of a wrong value has no usage: then the first argument that is a command.
+fn asked(
+    text: &str,
+    program: &clap::Command,
+    mut arguments: impl Iterator<Item = String>,
+) -> String {
+    let name = program.get_bin_name().unwrap_or(program.get_name());
+    let commands: Vec<String> = match text.split_once("\n\nUsage: ") {
+        Some((_, usage)) => {
+            let is_name = |word: &&str| !word.starts_with(['[', '<', '-']);
+            // The program stands there by its file's name, in as many words.
+            let words = usage.split_whitespace();
+            let words = words.skip(name.split_whitespace().count());
+            words.take_while(is_name).map(str::to_owned).collect()
+        }
+        None => {
+            let is_command = |word: &String| program.find_subcommand(word).is_some();
+            arguments.find(is_command).into_iter().collect()
+        }
+    };
+    [vec![name.to_owned()], commands].concat().join(" ")
 }
 
 #[cfg(test)]
@@ -190,12 +206,18 @@ mod tests {
     fn the_help_that_is_named_is_that_of_the_command() {
         let help = |arguments: &[&str]| {
             let error = Cli::try_parse_from(arguments).expect_err("it is wrong");
-            asked(&error.render().to_string())
+            let arguments = arguments.iter().map(|word| (*word).to_owned());
+            asked(&error.render().to_string(), &Cli::command(), arguments)
         };
         assert_eq!(help(&["dunlin", "plan", "PAGES.csv"]), "dunlin plan");
         assert_eq!(help(&["dunlin", "plan", "--crawl", "1"]), "dunlin plan");
         assert_eq!(help(&["dunlin", "fleet", "pull"]), "dunlin fleet pull");
         assert_eq!(help(&["dunlin", "--nonsense"]), "dunlin");
+        let wrong = ["dunlin", "run", "PAGES.csv", "--politeness", "15"];
+        assert_eq!(help(&wrong), "dunlin run");
+        let text = "error: it is wrong\n\nUsage: cargo xtask flash [OPTIONS] --board <NAME>\n";
+        let xtask = clap::Command::new("cargo xtask").bin_name("cargo xtask");
+        assert_eq!(asked(text, &xtask, [].into_iter()), "cargo xtask flash");
     }
 
     #[test]

@@ -55,6 +55,15 @@ impl Error {
         }
     }
 
+    /// "cannot listen on ADDRESS: …"
+    pub fn listening(address: impl fmt::Display, why: std::io::Error) -> Self {
+        let todo = match why.kind() {
+            std::io::ErrorKind::AddrInUse => "; another program listens there: name a free port",
+            _ => "",
+        };
+        Self::Usage(format!("cannot listen on {address}: {why}{todo}"))
+    }
+
     /// "cannot write FILE: …"
     pub fn writing(path: &Path, source: std::io::Error) -> Self {
         Self::File {
@@ -89,15 +98,8 @@ impl fmt::Display for InputError {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::File { source, .. } => Some(source),
-            Self::Input(error) => Some(error),
-            Self::Usage(_) => None,
-        }
-    }
-}
+/// Its words hold those of its cause: a source besides would be said twice.
+impl std::error::Error for Error {}
 
 impl std::error::Error for InputError {}
 
@@ -113,5 +115,34 @@ pub fn quoted(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((cut, _)) => format!("{:?}…", &text[..cut]),
         None => format!("{text:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_said_twice() {
+        let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
+        let errors = [
+            Error::opening(Path::new("PAGES.csv"), missing()),
+            Error::listening("127.0.0.1:8080", missing()),
+        ];
+        for error in errors {
+            let whole = with_sources(&error);
+            assert_eq!(whole.matches("entity not found").count(), 1, "{whole}");
+        }
+    }
+
+    /// An error and its sources, as programs print them.
+    fn with_sources(error: &dyn std::error::Error) -> String {
+        let mut whole = error.to_string();
+        let mut source = error.source();
+        while let Some(error) = source {
+            whole += &format!(": {error}");
+            source = error.source();
+        }
+        whole
     }
 }

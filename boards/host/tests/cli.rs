@@ -60,6 +60,44 @@ fn bad_usage_is_one_line() {
         "cannot open no-such-file.csv",
     );
     refuses(&["check", "."], b"", "cannot read .");
+    refuses(
+        &["run", "https://example.org/sitemap.xml"],
+        b"",
+        "found the URL https://example.org/sitemap.xml, expected a file",
+    );
+    // A wrong value, too, names the help of its command.
+    refuses(
+        &["run", "-", "--politeness", "15"],
+        b"",
+        "such as 250ms, 15s, 10m, 6h or 1.5d, at most 36500d; see 'dunlin run --help'",
+    );
+}
+
+#[test]
+fn places_that_are_taken_are_said_with_what_to_do() {
+    let list = b"http://a.test/\n";
+    for command in ["check", "run"] {
+        refuses(
+            &[command, "-"],
+            b"url\n",
+            "-: found no pages, expected one URL a line",
+        );
+    }
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    refuses(
+        &["run", "-", "--seconds", "0", "--archive", file],
+        list,
+        "Cargo.toml: found a file, expected a folder to keep pages in, or none yet",
+    );
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let output = dunlin(&["run", "-", "--seconds", "0", "--web", &address], list);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(
+        error.contains("another program listens there: name a free port"),
+        "{error}"
+    );
 }
 
 #[test]

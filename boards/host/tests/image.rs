@@ -63,7 +63,7 @@ fn what_no_firmware_could_use_is_refused() {
         refuses(&arguments, list.as_bytes(), expected);
         assert!(!Path::new(out).exists(), "{list}");
     };
-    make("url\n", &[], "found no page in the list");
+    make("url\n", &[], "found no pages, expected one URL a line");
     make(
         "url\nhttps://a.test/\n",
         &[],

@@ -83,6 +83,16 @@ fn a_missing_header_is_said_as_what_to_add() {
         refuses(&["check", "-"], list.as_bytes(), "line 1: found \"");
         refuses(&["check", "-"], list.as_bytes(), "add a header line `url`");
     }
+    refuses(
+        &["check", "-"],
+        b"example.org/news\n",
+        "expected a URL with http:// or https:// in front, or the names of columns",
+    );
+    refuses(
+        &["check", "-"],
+        b"PK\x03\x04 what Excel keeps",
+        "found a spreadsheet or another zip file, expected text: save it as CSV (UTF-8)",
+    );
     // A line number is the file's, comments included.
     refuses(
         &["check", "-"],

@@ -64,10 +64,11 @@ pub struct Arguments {
 pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
     let board = Board::named(&arguments.board)?;
     let Some(chip) = board.probe_chip else {
-        bail!(
-            "found board {}, which is emulated: use `cargo xtask qemu`",
+        return Err(Error::Usage(format!(
+            "found board {}, which is emulated, expected one that can be written to: `cargo xtask qemu` boots it",
             board.name
-        );
+        ))
+        .into());
     };
     if arguments.uf2 && !board.image_definition {
         let chip = board.chip;

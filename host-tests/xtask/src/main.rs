@@ -9,7 +9,7 @@ mod test;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use dunlin_bench::{self as bench, throughput};
 use dunlin_e2e::{self as e2e, day, demo, monitor, update};
 use dunlin_tools::firmware::budgets::Rows;
@@ -194,7 +194,10 @@ fn main() -> ExitCode {
     let Arguments {
         no_install,
         command,
-    } = Arguments::parse();
+    } = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return dunlin_host::cli::refuse(&error, &Arguments::command()),
+    };
     let install = !no_install;
     let result = match command {
         Command::Demo { update: true } => update::demo::demo(install),
@@ -291,7 +294,6 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
     use dunlin_readme::{commands, compare, options};
     use dunlin_tools::shell::root;
 

@@ -128,6 +128,12 @@ impl Archive {
     /// # Errors
     /// The folder cannot be written to, or somebody else writes there.
     pub fn open(folder: &Path, settings: Settings) -> Result<Self, Error> {
+        if folder.exists() && !folder.is_dir() {
+            let folder = folder.display();
+            return Err(Error::Usage(format!(
+                "{folder}: found a file, expected a folder to keep pages in, or none yet"
+            )));
+        }
         fs::create_dir_all(folder).map_err(|why| Error::opening(folder, why))?;
         let mut index = IndexWriter::open(folder)?;
         let files = files(folder).map_err(|why| Error::reading(folder, why))?;

@@ -78,8 +78,7 @@ pub fn start(
     tokens: Option<Tokens>,
     heard: Heard,
 ) -> Result<(SocketAddr, Upkeep), Error> {
-    let listener = TcpListener::bind(address)
-        .map_err(|why| Error::Usage(format!("cannot listen on {address}: {why}")))?;
+    let listener = TcpListener::bind(address).map_err(|why| Error::listening(address, why))?;
     let address = listener
         .local_addr()
         .map_err(|why| Error::Usage(why.to_string()))?;

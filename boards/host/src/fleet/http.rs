@@ -96,7 +96,7 @@ impl std::fmt::Debug for Site {
 /// # Errors
 /// The address cannot be listened on.
 pub fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
-    let wrong = |why: io::Error| Error::Usage(format!("cannot listen on {address}: {why}"));
+    let wrong = |why: io::Error| Error::listening(address, why);
     let listener = TcpListener::bind(address).map_err(wrong)?;
     let address = listener.local_addr().map_err(wrong)?;
     Ok((listener, address))

@@ -82,6 +82,12 @@ impl ListingArgs {
     /// The first thing wrong with a file.
     pub fn read(&self, default_politeness: Duration) -> Result<Listing, Error> {
         let list = PageList::read(&self.pages)?;
+        if list.pages.is_empty() {
+            return Err(Error::Usage(format!(
+                "{}: found no pages, expected one URL a line",
+                self.pages.display()
+            )));
+        }
         let special = self
             .hosts
             .as_deref()

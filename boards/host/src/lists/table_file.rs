@@ -223,8 +223,14 @@ impl TableFile {
         let needed = needed.map_or("", |column| column.name);
         if places.iter().all(Option::is_none) {
             let first = String::from_utf8_lossy(self.line.trim_ascii()).into_owned();
-            let expected =
-                format!("the names of columns: add a header line `{needed}` (known are {names})");
+            // `example.org/news` alone would be refused below a header line, too.
+            let scheme = match header == Header::UnlessUrl && count == 1 && first.contains('.') {
+                true => "a URL with http:// or https:// in front, or ",
+                false => "",
+            };
+            let expected = format!(
+                "{scheme}the names of columns: add a header line `{needed}` (known are {names})"
+            );
             return Err(self.error_on_line(quoted(&first), &expected));
         }
         for (cell, place) in cells.iter().zip(places) {
@@ -238,7 +244,10 @@ impl TableFile {
                 }
                 None => {
                     let found = format!("unknown column {}", quoted(cell.trim()));
-                    return Err(self.error_on_line(found, &format!("columns among {names}")));
+                    return Err(self.error_on_line(
+                        found,
+                        &format!("columns among {names}: rename or remove it"),
+                    ));
                 }
             }
         }
@@ -450,7 +459,16 @@ pub fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), Error> {
     let (name, mut input): (String, Box<dyn BufRead>) = if path == Path::new("-") {
         ("stdin".into(), Box::new(std::io::stdin().lock()))
     } else {
-        let file = File::open(path).map_err(|source| Error::opening(path, source))?;
+        let file = File::open(path).map_err(|source| {
+            if is_url(path.as_os_str().as_encoded_bytes()) {
+                let url = path.display();
+                return Error::Usage(format!(
+                    "found the URL {url}, expected a file: download it first if it is a list, \
+                     or for one page: echo {url} | dunlin run -"
+                ));
+            }
+            Error::opening(path, source)
+        })?;
         let input = BufReader::with_capacity(1 << 16, file);
         (path.display().to_string(), Box::new(input))
     };
@@ -459,6 +477,9 @@ pub fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), Error> {
     let refused = match begin {
         [0x1f, 0x8b, ..] => Some("a compressed file (gzip), expected text: unpack it first"),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16, expected text in UTF-8"),
+        [b'P', b'K', 3, 4, ..] => {
+            Some("a spreadsheet or another zip file, expected text: save it as CSV (UTF-8)")
+        }
         _ => None,
     };
     if let Some(found) = refused {

@@ -91,8 +91,9 @@ impl Printer {
     }
 
     fn text(&self, probe: &MonitoredProbe, line: &Line) -> String {
-        let url = LoggedEvent::read(&line.message)
-            .and_then(|event| event.page())
+        let event = LoggedEvent::read(&line.message);
+        let page = event.as_ref().and_then(LoggedEvent::page);
+        let url = page
             .and_then(|page| probe.page_name(page.into()))
             .map(|page| page.url.as_str());
         match self.format {
@@ -119,8 +120,11 @@ impl Printer {
                 } else {
                     String::new()
                 };
-                let url = url.map_or_else(String::new, |url| format!("  {url}"));
-                format!("{name}{line}{url}\n")
+                let host = event.as_ref().and_then(host);
+                let host = host.and_then(|host| probe.host_name(host.into()));
+                let about = url.or(host.map(|host| host.name.as_str()));
+                let about = about.map_or_else(String::new, |about| format!("  {about}"));
+                format!("{name}{line}{about}\n")
             }
         }
     }
@@ -138,6 +142,17 @@ impl Printer {
             out.failed.get_or_insert(error);
             self.stop.store(true, Ordering::Relaxed);
         }
+    }
+}
+
+/// The host that an event is about, if it is about one.
+fn host(event: &LoggedEvent<'_>) -> Option<u16> {
+    match *event {
+        LoggedEvent::Robots { host, .. }
+        | LoggedEvent::Costly { host }
+        | LoggedEvent::Gap { host, .. }
+        | LoggedEvent::BackOff { host, .. } => Some(host),
+        _ => None,
     }
 }
 

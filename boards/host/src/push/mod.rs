@@ -99,8 +99,7 @@ impl Pushes {
     /// # Errors
     /// The address cannot be listened on.
     pub fn listen(self: &Arc<Self>, address: SocketAddr) -> Result<SocketAddr, Error> {
-        let wrong =
-            |why: std::io::Error| Error::Usage(format!("cannot listen on {address}: {why}"));
+        let wrong = |why: std::io::Error| Error::listening(address, why);
         let listener = TcpListener::bind(address).map_err(wrong)?;
         let address = listener.local_addr().map_err(wrong)?;
         let pushes = Arc::clone(self);

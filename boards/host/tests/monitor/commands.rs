@@ -165,6 +165,11 @@ fn plain_lines_come_in_every_format_with_names() {
         lines.contains("end page=0 ") && lines.contains("  http://news.test/headlines\n"),
         "{lines}"
     );
+    let host = lines.lines().find(|line| line.contains("gap host=0 "));
+    assert!(
+        host.is_some_and(|line| line.ends_with("  news.test")),
+        "{host:?}"
+    );
     let json = text(&dunlin(&[&arguments[..], &["--format", "json"]].concat(), b"").stdout);
     let parsed: Vec<Value> = json
         .lines()

@@ -168,9 +168,9 @@ impl Board {
         for way in ways {
             if !known.contains(&way.as_str()) {
                 return Err(Error::Usage(format!(
-                    "found a log over {way:?}, {} has one over {}",
-                    self.name,
-                    known.join(" or ")
+                    "found a log over {way:?}, expected {}: that is what {} has",
+                    known.join(" or "),
+                    self.name
                 )));
             }
             features.push(format!("{way}-log"));

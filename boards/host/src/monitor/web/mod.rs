@@ -73,8 +73,7 @@ pub struct Site {
 /// # Errors
 /// The address cannot be listened on.
 pub fn start(address: SocketAddr, token: Option<String>, site: Site) -> Result<SocketAddr, Error> {
-    let listener = TcpListener::bind(address)
-        .map_err(|why| Error::Usage(format!("cannot listen on {address}: {why}")))?;
+    let listener = TcpListener::bind(address).map_err(|why| Error::listening(address, why))?;
     let address = listener
         .local_addr()
         .map_err(|why| Error::Usage(why.to_string()))?;
