@@ -27,7 +27,8 @@ fn head_of(stream: &TcpStream) -> Option<String> {
     Some(head)
 }
 
-/// Answers each request with the page that `site` makes of its target, and keeps its head.
+/// Answers each request with the page that `site` makes of its target, or by a redirect if that is a
+/// URL, and keeps its head.
 fn serve(site: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> (u16, Heads) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("an address").port();
@@ -41,8 +42,11 @@ fn serve(site: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> (u16,
                 let target = head.split(' ').nth(1)?.to_owned();
                 kept.lock().ok()?.push(head);
                 let (status, page) = match site(&target) {
-                    Some(page) => ("200 OK", page),
-                    None => ("404 Not Found", String::new()),
+                    Some(url) if url.starts_with("http:") => {
+                        (format!("302 Found\r\nLocation: {url}"), String::new())
+                    }
+                    Some(page) => ("200 OK".to_owned(), page),
+                    None => ("404 Not Found".to_owned(), String::new()),
                 };
                 let length = page.len();
                 write!(
@@ -349,7 +353,8 @@ fn a_proxy_is_asked_instead_of_the_hosts() {
     let (port, heads) = busy_web();
     let proxy = format!("http://Aladdin:open%20sesame@127.0.0.1:{port}");
     let list = "url\nhttp://nowhere.invalid/page\nhttps://secure.invalid/\n";
-    let fixed = ["run", "-", "--seconds", "3", "--politeness", "100ms"];
+    // This computer may take two seconds to find out that it does not know these names.
+    let fixed = ["run", "-", "--seconds", "6", "--politeness", "100ms"];
     let more = ["--crawls-per-day", "max", "--proxy", &proxy];
     let output = dunlin(&[&fixed[..], &more].concat(), list.as_bytes());
     let said = text(&output.stderr);
@@ -383,4 +388,50 @@ fn a_proxy_is_asked_instead_of_the_hosts() {
         list.as_bytes(),
         "expected http://HOST:PORT",
     );
+}
+
+/// Where redirects lead is looked up by this computer before a proxy is asked for it.
+#[test]
+fn a_proxy_is_asked_for_nothing_private_after_a_redirect() {
+    let (port, heads) = serve(|target| {
+        let to = |host: &str| Some(format!("http://{host}/admin"));
+        match target.trim_start_matches("http://") {
+            "a.invalid/1" => to("10.0.0.1"),
+            "a.invalid/2" => to("localhost"),
+            "a.invalid/3" => to("router.invalid"),
+            "a.invalid/4" => to("b.invalid"),
+            "a.invalid/5" => to("named.invalid"),
+            target if target.ends_with("/robots.txt") => None,
+            _ => Some("here".to_owned()),
+        }
+    });
+    let proxy = format!("http://127.0.0.1:{port}");
+    let pages = (1..=5).map(|page| format!("http://a.invalid/{page}\n"));
+    // The owner listed this host, too, but not that page of it.
+    let list = format!("url\n{}http://b.invalid/own\n", pages.collect::<String>());
+    let fixed = ["run", "-", "--seconds", "8", "--politeness", "50ms"];
+    let more = ["--crawls-per-day", "max", "--proxy", &proxy];
+    let named = ["--resolve", "named.invalid=10.0.0.2"];
+    let output = dunlin(&[&fixed[..], &more, &named].concat(), list.as_bytes());
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let heads = heads.lock().expect("a list");
+    let asked = |host: &str, path: &str| {
+        let line = format!("GET http://{host}{path} HTTP/1.1\r\n");
+        heads.iter().filter(|head| head.starts_with(&line)).count()
+    };
+    for host in ["10.0.0.1", "localhost", "router.invalid", "b.invalid"] {
+        assert_eq!(asked(host, "/admin"), 0, "{host}: {said}");
+    }
+    for page in 1..=5 {
+        assert!(
+            asked("a.invalid", &format!("/{page}")) > 0,
+            "{page}: {said}"
+        );
+    }
+    assert!(
+        asked("b.invalid", "/own") > 1,
+        "the owner listed it: {said}"
+    );
+    assert!(asked("named.invalid", "/admin") > 0, "and named it: {said}");
 }

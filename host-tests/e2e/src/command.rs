@@ -32,6 +32,7 @@ const PROMISED: [&str; 9] = [
 ];
 
 /// A text in a file that is removed when dropped.
+#[derive(Debug)]
 pub struct TextFile(pub PathBuf);
 
 impl TextFile {

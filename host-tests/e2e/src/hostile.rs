@@ -3,9 +3,10 @@
 //!
 //! Nobody may be harmed by it: the probe goes on and ends by itself, no host is asked sooner than
 //! its gap allows, nobody is led into the trap on this computer's own addresses, and honest hosts
-//! are visited as before.
+//! are visited as before. Names are looked up at a server that lies: the firmware's own look-up, and
+//! this computer's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -14,10 +15,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use dunlin::catalog::Address;
-use dunlin_tools::hostile::{Asked, HostileWeb, LONG_PATH, names};
+use dunlin_tools::hostile::names::{self, LIES};
+use dunlin_tools::hostile::{Asked, HostileWeb, LONG_PATH};
 use dunlin_tools::qemu::crawl::Crawl;
 use dunlin_tools::qemu::list::{LOOPBACK, listing, options};
 use dunlin_tools::qemu::page_image::Options;
+use dunlin_tools::shell::output;
 use qemu_mps2_capacity::HOSTS;
 
 use crate::command::TextFile;
@@ -38,10 +41,15 @@ const QEMU_GAP: Duration = Duration::from_secs(2);
 /// Honest hosts on the firmware's list, with two pages each.
 const QEMU_HONEST: usize = 6;
 
+/// A listed host of whose place only the name server knows.
+const NAMED: &str = "named.test";
+/// Where `dunlin run` has its name server. Not where the firmware's is: that one stays.
+const COMPUTERS_NAMES: Ipv4Addr = Ipv4Addr::new(127, 11, 0, 53);
+
 /// The firmware in QEMU, beside one that has the honest hosts alone. It holds 64 hosts: some of the
 /// answers in the ordinary run, all of them one part after the other in the long mode.
 pub fn in_qemu(elf: &Path, all: bool) -> Result<()> {
-    let asked = names::serve();
+    let asked = names::serve(Ipv4Addr::LOCALHOST, LOOPBACK);
     let has_names = asked.is_ok();
     if let Err(why) = &asked {
         show(format_args!(
@@ -74,17 +82,21 @@ pub fn in_qemu(elf: &Path, all: bool) -> Result<()> {
         ensure!(trapped == 0, "{:?} came into the trap", web.trapped());
     }
     if let Ok(asked) = asked {
-        let asked = asked.lock().map(|asked| asked.clone()).unwrap_or_default();
-        let lies = asked.iter().filter(|name| name.starts_with('d'));
-        let lies: std::collections::BTreeSet<&String> = lies.collect();
-        show(format_args!("{} lies about names were heard", lies.len()));
+        let lies = lies_heard(&asked)?;
         ensure!(!lies.is_empty(), "nobody asked where redirects lead");
-        ensure!(
-            asked.iter().any(|name| name == "named.test"),
-            "no name was asked for"
-        );
     }
     Ok(())
+}
+
+/// Which lies were asked for; the name of the list has to be.
+fn lies_heard(asked: &names::Asked) -> Result<BTreeSet<String>> {
+    let asked = asked.lock().map(|asked| asked.clone()).unwrap_or_default();
+    ensure!(asked.iter().any(|name| name == NAMED), "{NAMED} is unknown");
+    let lies = asked.into_iter().filter(|name| name.starts_with('d'));
+    let lies: BTreeSet<String> = lies.collect();
+    let (count, all) = (lies.len(), LIES.len());
+    show(format_args!("{count} of {all} lies about names were heard"));
+    Ok(lies)
 }
 
 /// One run of the firmware on honest and these hostile hosts, and one on the honest ones alone at
@@ -113,7 +125,7 @@ fn firmware_beside(
             pages.extend(paths.iter().map(|path| (host.clone(), *path)));
         }
         if has_names {
-            pages.push(("named.test".into(), "/a"));
+            pages.push((NAMED.into(), "/a"));
         }
         web.forget();
         let beside = firmware(elf, web, &pages, seconds);
@@ -150,7 +162,7 @@ fn firmware(elf: &Path, web: &HostileWeb, pages: &[(String, &str)], seconds: u32
     // Whoever is not named here is asked for from the name server.
     let named = listed.iter().map(|(host, _)| *host);
     let mut resolve: Vec<(String, Ipv4Addr)> = named
-        .filter(|host| *host != "named.test")
+        .filter(|host| *host != NAMED)
         .map(|host| (host.to_owned(), LOOPBACK))
         .collect();
     resolve.dedup();
@@ -179,19 +191,67 @@ fn firmware(elf: &Path, web: &HostileWeb, pages: &[(String, &str)], seconds: u32
     Ok(())
 }
 
+/// This computer's own look-up, with a name server that lies.
+#[derive(Debug)]
+struct LyingNames {
+    asked: names::Asked,
+    /// Stands in for `/etc/resolv.conf`.
+    settings: TextFile,
+}
+
+impl LyingNames {
+    /// Who is patient waits for an answer as long as this computer does by default: ten seconds.
+    fn new(patient: bool) -> Result<Self> {
+        let hurry = if patient {
+            ""
+        } else {
+            "options timeout:1 attempts:1\n"
+        };
+        let settings = format!("nameserver {COMPUTERS_NAMES}\nsearch .\n{hurry}");
+        let names = Self {
+            asked: names::serve(COMPUTERS_NAMES, Ipv4Addr::LOCALHOST)
+                .context("no name server on port 53")?,
+            settings: TextFile::new(&settings)?,
+        };
+        let possible = output(names.before(Path::new("true")).arg("here"));
+        possible.context("/etc/resolv.conf cannot be replaced for one program")?;
+        Ok(names)
+    }
+
+    /// A program that sees these names, and nobody else does: for it alone another file lies over
+    /// the computer's own.
+    fn before(&self, program: &Path) -> Command {
+        const REPLACED: &str = "mount --bind \"$0\" /etc/resolv.conf && exec \"$@\"";
+        let mut command = Command::new("unshare");
+        command
+            .args(["--mount", "sh", "-c", REPLACED])
+            .arg(&self.settings.0)
+            .arg(program);
+        command
+    }
+}
+
 /// `dunlin run` on this computer's sockets. Those answers that hold a place until a deadline are in
 /// the long mode alone.
 pub fn on_this_computer(slow: bool) -> Result<()> {
+    let names = LyingNames::new(slow);
+    if let Err(why) = &names {
+        show(format_args!("lies about names are skipped: {why:#}"));
+    }
+    let names = names.ok();
     let web = HostileWeb::start()?;
     let program = program::build()?;
     let seconds = if slow { 120 } else { 12 };
     let honest = list(&web, false, false);
-    run(&program, &web, &honest, seconds)?;
+    run(&program, &web, &honest, seconds, names.as_ref())?;
     let alone = visits(&web.log());
     judge(&web.log(), GAP)?;
     web.forget();
-    let everything = list(&web, true, slow);
-    let said = run(&program, &web, &everything, seconds)?;
+    let mut everything = list(&web, true, slow);
+    if names.is_some() {
+        let _ = writeln!(everything, "http://{NAMED}:{}/a", web.port());
+    }
+    let said = run(&program, &web, &everything, seconds, names.as_ref())?;
     let log = web.log();
     judge(&log, GAP)?;
     let asked = hosts(&log);
@@ -204,6 +264,13 @@ pub fn on_this_computer(slow: bool) -> Result<()> {
         "{:?} came into the trap",
         web.trapped()
     );
+    if let Some(names) = &names {
+        let heard = lies_heard(&names.asked)?;
+        for (number, lie) in LIES.iter().enumerate() {
+            let name = format!("d{number}.test");
+            ensure!(heard.contains(&name), "{name} is unknown ({})", lie.name);
+        }
+    }
     let forbidden = |asked: &&Asked| asked.path == "/no";
     let disobeyed = log.iter().find(forbidden);
     ensure!(disobeyed.is_none(), "robots.txt forbids it: {disobeyed:?}");
@@ -250,9 +317,15 @@ fn host_of(url: &str) -> &str {
 }
 
 /// Runs the program on a list: what it said, if it ended as it should.
-fn run(program: &Path, web: &HostileWeb, list: &str, seconds: u32) -> Result<String> {
+fn run(
+    program: &Path,
+    web: &HostileWeb,
+    list: &str,
+    seconds: u32,
+    names: Option<&LyingNames>,
+) -> Result<String> {
     let pages = TextFile::new(list)?;
-    let mut command = Command::new(program);
+    let mut command = names.map_or_else(|| Command::new(program), |names| names.before(program));
     command
         .arg("run")
         .arg(&pages.0)
@@ -261,7 +334,8 @@ fn run(program: &Path, web: &HostileWeb, list: &str, seconds: u32) -> Result<Str
         .args(["--crawls-per-day", "max"])
         .stdin(Stdio::null());
     // Every host of the list is where the owner says; whoever is named by a redirect is not.
-    for host in list.lines().skip(1).map(host_of) {
+    let listed = list.lines().skip(1).map(host_of);
+    for host in listed.filter(|host| *host != NAMED) {
         command.args(["--resolve", &format!("{host}=127.0.0.1")]);
     }
     let output = command.output().context("cannot start dunlin run")?;

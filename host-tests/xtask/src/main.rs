@@ -114,7 +114,7 @@ enum Command {
     /// Fails below 90 %, and when a survivor has no reason in host-tests/mutants.toml. What became
     /// of each is printed.
     Mutants {
-        /// Only this part of the crate
+        /// Only this part of the crate, or the faults by hand
         #[arg(value_parser = mutants::rooms())]
         room: Option<String>,
         /// All of them, instead of a sample

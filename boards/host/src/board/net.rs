@@ -7,13 +7,14 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::pin::pin;
 use std::sync::Arc;
 
 use async_io::{Async, Timer};
 use dunlin::fetch::{
     Addresses, ClientError, Connect, Connection, Endpoint, Insert, Inserter, OwnerServer, Resolve,
-    Scheme, TlsError,
+    Scheme, TlsError, within,
 };
 use dunlin::time::Duration;
 use dunlin_tls::{PUBLIC_ROOTS, Roots, Verifier};
@@ -299,9 +300,12 @@ pub async fn open_any(
 pub struct HostResolve {
     table: HashMap<String, IpAddr>,
     everything_else: Option<IpAddr>,
-    /// Who looks names up: a proxy does that itself.
-    proxy: Option<IpAddr>,
+    /// A proxy is asked instead of the hosts, and looks names up itself.
+    proxied: bool,
 }
+
+/// How long this computer may take to look up what a proxy will look up itself.
+const BESIDE_A_PROXY: Duration = Duration::from_secs(2);
 
 impl HostResolve {
     /// From `HOST=IP` entries; `*=IP` answers for every host that has no entry of its own.
@@ -329,16 +333,12 @@ impl HostResolve {
         Ok(resolve)
     }
 
-    /// The same where a proxy looks names up.
+    /// The same where a proxy looks names up. This computer does, too: what leads into a private
+    /// network by its word is not asked for after a redirect.
     #[must_use]
     pub fn through(mut self, proxy: Option<&Proxy>) -> Self {
-        self.proxy = proxy.map(|proxy| proxy.address.ip());
+        self.proxied = proxy.is_some();
         self
-    }
-
-    /// The proxy's address, for names that it looks up.
-    fn proxied(&self, name: &str) -> Option<IpAddr> {
-        self.proxy.filter(|_| !is_local(name))
     }
 
     /// The table's own answer: an address the user chose, and may be sent to whatever it is.
@@ -365,19 +365,32 @@ impl Resolve for HostResolve {
     type Error = io::Error;
 
     fn is_named(&self, name: &str) -> bool {
-        self.named(name).or(self.proxied(name)).is_some()
+        self.named(name).is_some()
     }
 
     async fn resolve(&mut self, name: &str) -> Result<Addresses, io::Error> {
         let mut addresses = Addresses::new();
-        if let Some(ip) = self.named(name).or(self.proxied(name)) {
+        if let Some(ip) = self.named(name) {
             // There is room: it is empty.
             let _ = addresses.push(ip);
             return Ok(addresses);
         }
         let query = (name.to_owned(), 0);
-        let found = blocking::unblock(move || query.to_socket_addrs()).await?;
-        addresses.extend(found.map(|address| address.ip()).take(addresses.capacity()));
+        let found = pin!(blocking::unblock(move || query.to_socket_addrs()));
+        let beside_proxy = self.proxied && !is_local(name);
+        let found = if beside_proxy {
+            let found = within(pin!(after(BESIDE_A_PROXY)), found).await;
+            found.and_then(Result::ok)
+        } else {
+            Some(found.await?)
+        };
+        let found = found.into_iter().flatten().map(|found| found.ip());
+        addresses.extend(found.take(addresses.capacity()));
+        if beside_proxy && addresses.is_empty() {
+            // Nobody connects there: the proxy knows the name, or does not. For the owner's own
+            // pages any address will do, for redirects none that is not public.
+            let _ = addresses.push(Ipv4Addr::UNSPECIFIED.into());
+        }
         Ok(addresses)
     }
 }

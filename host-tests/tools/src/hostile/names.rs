@@ -1,6 +1,6 @@
 //! A name server that lies: names that lead into the private network, and replies that are none.
 
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -14,123 +14,149 @@ const HEADER: usize = 12;
 pub struct Lie {
     /// For complaints.
     pub name: &'static str,
-    /// Makes the reply of the query's identity and question; `None` for silence.
-    reply: fn(&[u8], &[u8]) -> Option<Vec<u8>>,
+    /// Makes the reply; `None` for silence.
+    reply: fn(&Query<'_>) -> Option<Vec<u8>>,
+}
+
+/// What is asked for, and by whom.
+#[derive(Debug)]
+struct Query<'q> {
+    id: &'q [u8],
+    question: &'q [u8],
+    /// Where whoever asks finds this computer: there is the trap.
+    here: Ipv4Addr,
+}
+
+impl Query<'_> {
+    /// Is it for an IPv6 address?
+    fn is_for_ipv6(&self) -> bool {
+        self.question.ends_with(&[0, 28, 0, 1])
+    }
 }
 
 /// What `d0.test`, `d1.test`, … are answered.
 pub const LIES: &[Lie] = &[
-    lie("this computer, by its place in QEMU", |id, question| {
-        addresses(id, question, &[[10, 0, 2, 2]])
+    lie("this computer", |query| {
+        addresses(query, &[query.here.octets()])
     }),
-    lie("an address beside it", |id, question| {
-        addresses(id, question, &[[10, 0, 2, 9]])
+    lie("an address beside QEMU's place for it", |query| {
+        addresses(query, &[[10, 0, 2, 9]])
     }),
-    lie("loopback", |id, question| {
-        addresses(id, question, &[[127, 0, 0, 1]])
+    lie("loopback", |query| addresses(query, &[[127, 0, 0, 1]])),
+    lie("no address at all", |query| addresses(query, &[[0; 4]])),
+    lie("a cloud's own service", |query| {
+        addresses(query, &[[169, 254, 169, 254]])
     }),
-    lie("no address at all", |id, question| {
-        addresses(id, question, &[[0; 4]])
-    }),
-    lie("a cloud's own service", |id, question| {
-        addresses(id, question, &[[169, 254, 169, 254]])
-    }),
-    lie("everybody", |id, question| {
-        addresses(id, question, &[[255; 4]])
-    }),
-    lie("four private addresses", |id, question| {
+    lie("everybody", |query| addresses(query, &[[255; 4]])),
+    lie("four private addresses", |query| {
         let all = [
-            [10, 0, 2, 2],
+            query.here.octets(),
             [192, 168, 0, 1],
             [172, 16, 0, 1],
             [127, 0, 0, 1],
         ];
-        addresses(id, question, &all)
+        addresses(query, &all)
     }),
-    lie("forty private addresses", |id, question| {
-        addresses(id, question, &[[10, 0, 2, 2]; 40])
+    lie("forty private addresses", |query| {
+        addresses(query, &[query.here.octets(); 40])
     }),
-    lie("another name for loopback", |id, question| {
+    lie("another name for loopback", |query| {
         let alias = record(5, b"\x09localhost\x00");
+        // Of the name that was asked for, and of the other one.
         let address = record(1, &[127, 0, 0, 1]);
-        Some(reply(id, 0x8180, question, 2, &[alias, address].concat()))
+        let other = [&b"\x09localhost\x00"[..], &address[2..]].concat();
+        Some(reply(query, 0x8180, 3, &[alias, address, other].concat()))
     }),
-    lie("its own name", |id, question| {
-        Some(reply(id, 0x8180, question, 1, &record(5, &[0xc0, 12])))
+    lie("its own name", |query| {
+        Some(reply(query, 0x8180, 1, &record(5, &[0xc0, 12])))
     }),
-    lie("a name that points to itself", |id, question| {
-        let at = HEADER + question.len();
+    lie("a name that points to itself", |query| {
+        let at = HEADER + query.question.len();
         let itself = [0xc0 | (at >> 8) as u8, at as u8];
-        let answer = [&itself[..], &[0, 1, 0, 1, 0, 0, 0, 9, 0, 4, 10, 0, 2, 2]].concat();
-        Some(reply(id, 0x8180, question, 1, &answer))
+        let address = &record(1, &query.here.octets())[2..];
+        Some(reply(query, 0x8180, 1, &[&itself[..], address].concat()))
     }),
-    lie("no such name", |id, question| {
-        Some(reply(id, 0x8183, question, 0, &[]))
+    lie("no such name", |query| Some(reply(query, 0x8183, 0, &[]))),
+    lie("a failure", |query| Some(reply(query, 0x8182, 0, &[]))),
+    lie("an answer without addresses", |query| {
+        Some(reply(query, 0x8180, 0, &[]))
     }),
-    lie("a failure", |id, question| {
-        Some(reply(id, 0x8182, question, 0, &[]))
+    lie("more answers than there are", |query| {
+        let one = record(1, &query.here.octets());
+        Some(reply(query, 0x8180, u16::MAX, &one))
     }),
-    lie("an answer without addresses", |id, question| {
-        Some(reply(id, 0x8180, question, 0, &[]))
-    }),
-    lie("more answers than there are", |id, question| {
-        Some(reply(
-            id,
-            0x8180,
-            question,
-            u16::MAX,
-            &record(1, &[10, 0, 2, 2]),
-        ))
-    }),
-    lie("an address that is cut off", |id, question| {
+    lie("an address that is cut off", |query| {
         let cut = [&[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 9, 1, 0][..], &[10, 0]].concat();
-        Some(reply(id, 0x8180, question, 1, &cut))
+        Some(reply(query, 0x8180, 1, &cut))
     }),
-    lie("an IPv6 address", |id, question| {
-        Some(reply(id, 0x8180, question, 1, &record(28, &[0; 16])))
+    lie("no IPv6 address", |query| {
+        Some(reply(query, 0x8180, 1, &record(28, &[0; 16])))
     }),
-    lie("a text", |id, question| {
-        Some(reply(id, 0x8180, question, 1, &record(16, b"\xffhello")))
+    lie("a text", |query| {
+        Some(reply(query, 0x8180, 1, &record(16, b"\xffhello")))
     }),
-    lie("a reply for somebody else", |id, question| {
-        let other = id.iter().map(|byte| !byte).collect::<Vec<u8>>();
-        addresses(&other, question, &[[10, 0, 2, 2]])
+    lie("a reply for somebody else", |query| {
+        let other: Vec<u8> = query.id.iter().map(|byte| !byte).collect();
+        let query = Query {
+            id: &other,
+            ..*query
+        };
+        addresses(&query, &[query.here.octets()])
     }),
-    lie("a question instead of a reply", |id, question| {
-        Some(reply(id, 0x0100, question, 0, &[]))
+    lie("a question instead of a reply", |query| {
+        Some(reply(query, 0x0100, 0, &[]))
     }),
-    lie("half a header", |id, _| {
-        Some([id, &[0x81, 0x80, 0]].concat())
+    lie("half a header", |query| {
+        Some([query.id, &[0x81, 0x80, 0]].concat())
     }),
-    lie("bytes that are all ones", |id, _| {
-        Some([id, &[0xff; 500]].concat())
+    lie("bytes that are all ones", |query| {
+        Some([query.id, &[0xff; 500]].concat())
     }),
-    lie("a question that never ends", |id, _| {
-        Some(reply(id, 0x8180, &[63; 400], 1, &[]))
+    lie("a question that never ends", |query| {
+        let question = &[63_u8; 400];
+        Some(reply(&Query { question, ..*query }, 0x8180, 1, &[]))
     }),
-    lie("nothing", |_, _| None),
+    lie("nothing", |_| None),
+    lie("loopback by IPv6", |query| ipv6(query, Ipv6Addr::LOCALHOST)),
+    lie("this computer, mapped into IPv6", |query| {
+        ipv6(query, query.here.to_ipv6_mapped())
+    }),
+    lie("loopback behind a translator", |query| {
+        ipv6(query, Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0x7f00, 1))
+    }),
+    lie("a place on this link", |query| {
+        ipv6(query, Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1))
+    }),
+    lie("cut short, ask again by TCP", |query| {
+        Some(reply(query, 0x8380, 0, &[]))
+    }),
+    lie("an address of another name", |query| {
+        let mut other = b"\x05other\x04test\x00".to_vec();
+        other.extend(&record(1, &query.here.octets())[2..]);
+        Some(reply(query, 0x8180, 1, &other))
+    }),
 ];
 
-const fn lie(name: &'static str, reply: fn(&[u8], &[u8]) -> Option<Vec<u8>>) -> Lie {
+const fn lie(name: &'static str, reply: fn(&Query<'_>) -> Option<Vec<u8>>) -> Lie {
     Lie { name, reply }
 }
 
 /// Names that were asked for.
 pub type Asked = Arc<Mutex<Vec<String>>>;
 
-/// Starts the name server on this computer's loopback, which a device in QEMU reaches at 10.0.2.2:
-/// `d0.test` and so on are answered by [`LIES`], every other name is at 10.0.2.2.
+/// Starts the name server at this address of loopback: `d0.test` and so on are answered by [`LIES`],
+/// every other name is `here`, where whoever asks finds this computer.
 ///
 /// # Errors
 /// The port is somebody else's, or not for everybody.
-pub fn serve() -> std::io::Result<Asked> {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, PORT))?;
+pub fn serve(at: Ipv4Addr, here: Ipv4Addr) -> std::io::Result<Asked> {
+    let socket = UdpSocket::bind((at, PORT))?;
     let asked = Asked::default();
     let log = Arc::clone(&asked);
     thread::spawn(move || {
         let mut buffer = [0; 512];
         while let Ok((count, from)) = socket.recv_from(&mut buffer) {
-            let Some((name, reply)) = answer(&buffer[..count]) else {
+            let Some((name, reply)) = answer(&buffer[..count], here) else {
                 continue;
             };
             super::lock(&log).push(name);
@@ -144,7 +170,7 @@ pub fn serve() -> std::io::Result<Asked> {
 }
 
 /// The name that a query is for, and what it is answered.
-fn answer(query: &[u8]) -> Option<(String, Option<Vec<u8>>)> {
+fn answer(query: &[u8], here: Ipv4Addr) -> Option<(String, Option<Vec<u8>>)> {
     let id = query.get(..2)?;
     let mut rest = query.get(HEADER..)?;
     let mut labels = Vec::new();
@@ -155,29 +181,43 @@ fn answer(query: &[u8]) -> Option<(String, Option<Vec<u8>>)> {
     }
     let end = query.len() - rest.len() + 5;
     let question = query.get(HEADER..end)?;
+    let query = Query { id, question, here };
     let name = labels.join(".");
     let number = name
         .strip_prefix('d')
         .and_then(|name| name.strip_suffix(".test"));
     let lie = number.and_then(|number| LIES.get(number.parse::<usize>().ok()?));
     let reply = match lie {
-        Some(lie) => (lie.reply)(id, question),
-        None => addresses(id, question, &[[10, 0, 2, 2]]),
+        Some(lie) => (lie.reply)(&query),
+        None => addresses(&query, &[here.octets()]),
     };
     Some((name, reply))
 }
 
-fn addresses(id: &[u8], question: &[u8], all: &[[u8; 4]]) -> Option<Vec<u8>> {
+/// These IPv4 addresses; who asks for others learns that there are none.
+fn addresses(query: &Query<'_>, all: &[[u8; 4]]) -> Option<Vec<u8>> {
+    if query.is_for_ipv6() {
+        return Some(reply(query, 0x8180, 0, &[]));
+    }
     let records: Vec<u8> = all.iter().flat_map(|one| record(1, one)).collect();
-    Some(reply(id, 0x8180, question, all.len() as u16, &records))
+    Some(reply(query, 0x8180, all.len() as u16, &records))
 }
 
-fn reply(id: &[u8], flags: u16, question: &[u8], answers: u16, records: &[u8]) -> Vec<u8> {
-    let mut reply = id.to_vec();
+/// This IPv6 address and no other.
+fn ipv6(query: &Query<'_>, address: Ipv6Addr) -> Option<Vec<u8>> {
+    let record = record(28, &address.octets());
+    Some(match query.is_for_ipv6() {
+        true => reply(query, 0x8180, 1, &record),
+        false => reply(query, 0x8180, 0, &[]),
+    })
+}
+
+fn reply(query: &Query<'_>, flags: u16, answers: u16, records: &[u8]) -> Vec<u8> {
+    let mut reply = query.id.to_vec();
     for field in [flags, 1, answers, 0, 0] {
         reply.extend(field.to_be_bytes());
     }
-    reply.extend(question);
+    reply.extend(query.question);
     reply.extend(records);
     reply
 }
@@ -200,13 +240,18 @@ mod tests {
     fn names_are_read_and_answered() {
         let query =
             b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x02d0\x04test\x00\x00\x01\x00\x01";
-        let (name, reply) = answer(query).expect("a query");
+        let here = Ipv4Addr::new(10, 0, 2, 2);
+        let (name, reply) = answer(query, here).expect("a query");
         let reply = reply.expect("an answer");
         assert_eq!(name, "d0.test");
         assert_eq!(&reply[..2], b"\x12\x34");
         assert!(reply.ends_with(&[0, 4, 10, 0, 2, 2]), "{reply:?}");
-        assert!(answer(b"\x12\x34").is_none());
-        let silent = query.map(|byte| if byte == b'0' { b'x' } else { byte });
-        assert_eq!(answer(&silent).expect("a query").0, "dx.test");
+        assert!(answer(b"\x12\x34", here).is_none());
+        let other = query.map(|byte| if byte == b'0' { b'x' } else { byte });
+        assert_eq!(answer(&other, here).expect("a query").0, "dx.test");
+        let mut for_ipv6 = query.to_vec();
+        for_ipv6[query.len() - 3] = 28;
+        let (_, reply) = answer(&for_ipv6, here).expect("a query");
+        assert_eq!(reply.expect("an answer")[6..8], [0, 0], "it has none");
     }
 }

@@ -2,11 +2,13 @@
 //! of its room. cargo-mutants says which faults there are.
 //!
 //! A sample that is the same for the same seed, or all of them. Survivors have to be known, with a
-//! reason each, in `host-tests/mutants.toml`.
+//! reason each, in `host-tests/mutants.toml`. Faults by hand are there, too, see [`by_hand`]: all of
+//! them have to be caught.
 //!
 //! Compiling takes longer than testing, so that all mutants are compiled at once, each behind a
 //! switch. Only those without a place for a switch are compiled one by one.
 
+mod by_hand;
 mod mutant;
 mod switches;
 mod trial;
@@ -21,6 +23,7 @@ use dunlin::math::split_mix;
 use dunlin_host::output::progress::Progress;
 use serde::Deserialize;
 
+use self::by_hand::Fault;
 use self::mutant::Mutant;
 use self::switches::Switches;
 use self::trial::Trial;
@@ -89,7 +92,7 @@ const ROOMS: &[Room] = &[
 /// What to try.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<'a> {
-    /// Only this room.
+    /// Only this room; [`BY_HAND`] for the faults that somebody thought of.
     pub room: Option<&'a str>,
     /// All mutants instead of a sample.
     pub all: bool,
@@ -99,9 +102,13 @@ pub struct Choice<'a> {
     pub seed: u64,
 }
 
-/// The names of all rooms.
+/// In place of a room: faults by hand.
+const BY_HAND: &str = "by-hand";
+
+/// The names of all rooms, and of what stands in place of one.
 pub fn rooms() -> Vec<&'static str> {
-    ROOMS.iter().map(|room| room.name).collect()
+    let rooms = ROOMS.iter().map(|room| room.name);
+    rooms.chain([BY_HAND]).collect()
 }
 
 /// What became of mutants.
@@ -117,6 +124,9 @@ struct Outcomes {
 /// # Errors
 /// Too few were caught, a survivor has no reason, or cargo-mutants cannot work.
 pub fn mutants(install: bool, choice: Choice<'_>) -> Result<()> {
+    if choice.room == Some(BY_HAND) {
+        return faults_by_hand();
+    }
     setup::cargo_mutants(install)?;
     let mut listed: Vec<(Room, Mutant)> = Vec::new();
     let rooms = ROOMS.iter();
@@ -131,6 +141,29 @@ pub fn mutants(install: bool, choice: Choice<'_>) -> Result<()> {
     }
     let outcomes = tried(&listed)?;
     judge(&outcomes, total)
+}
+
+/// Tries every fault that is listed: all have to be caught.
+fn faults_by_hand() -> Result<()> {
+    let mut faults = Vec::new();
+    for fault in known()?.faults {
+        let text = fs::read_to_string(root().join(&fault.file))
+            .with_context(|| format!("cannot read {}", fault.file))?;
+        faults.push(fault.into_mutant(&text)?);
+    }
+    let outcomes = tried(&faults)?;
+    println!(
+        "faults by hand: {} of {} caught",
+        outcomes.caught,
+        faults.len()
+    );
+    ensure!(
+        outcomes.caught == faults.len(),
+        "{} do not compile; not caught: {}",
+        outcomes.unviable,
+        outcomes.survivors.join("; ")
+    );
+    Ok(())
 }
 
 fn list(room: &Room) -> Command {
@@ -260,18 +293,24 @@ fn without_place(name: &str) -> String {
     }
 }
 
-/// The survivors that are known, with the reason why no test catches them.
+/// What `host-tests/mutants.toml` says.
 #[derive(Debug, Default, Deserialize)]
 struct Known {
+    /// The survivors that are known, with the reason why no test catches them.
     #[serde(default)]
     survivors: BTreeMap<String, String>,
+    #[serde(default)]
+    faults: Vec<Fault>,
+}
+
+fn known() -> Result<Known> {
+    let file = root().join("host-tests/mutants.toml");
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    toml::from_str(&text).with_context(|| format!("cannot read {}", file.display()))
 }
 
 fn judge(all: &Outcomes, total: usize) -> Result<()> {
-    let file = root().join("host-tests/mutants.toml");
-    let text = fs::read_to_string(&file).unwrap_or_default();
-    let known: Known =
-        toml::from_str(&text).with_context(|| format!("cannot read {}", file.display()))?;
+    let known = known()?;
     let mut unexplained = 0;
     for survivor in &all.survivors {
         match known.survivors.get(&without_place(survivor)) {

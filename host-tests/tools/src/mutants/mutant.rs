@@ -47,6 +47,15 @@ impl Span {
 }
 
 impl Place {
+    fn of(text: &str, byte: usize) -> Self {
+        let before = text.get(..byte).unwrap_or(text);
+        let line = before.split('\n').next_back().unwrap_or_default();
+        Self {
+            line: before.split('\n').count(),
+            column: line.chars().count() + 1,
+        }
+    }
+
     fn byte(self, text: &str) -> Option<usize> {
         let lines = text.split_inclusive('\n').take(self.line.checked_sub(1)?);
         let before: usize = lines.map(str::len).sum();
@@ -62,6 +71,33 @@ impl Place {
 }
 
 impl Mutant {
+    /// What stands at `place` is replaced. `None` if that is in no function.
+    pub fn by_hand(
+        name: &str,
+        file: &str,
+        text: &str,
+        place: Range<usize>,
+        by: &str,
+    ) -> Option<Self> {
+        let function = function_around(text, place.start)?;
+        let body = function.start + body_start(text.get(function.clone())?)?;
+        let (_, return_type) = text.get(function.start..body)?.rsplit_once(')')?;
+        let span = |range: Range<usize>| Span {
+            start: Place::of(text, range.start),
+            end: Place::of(text, range.end),
+        };
+        Some(Self {
+            name: format!("{file}: {name}"),
+            file: file.to_owned(),
+            function: Some(Function {
+                return_type: return_type.to_owned(),
+                span: span(function),
+            }),
+            span: span(place),
+            replacement: by.to_owned(),
+        })
+    }
+
     /// The file's text with this mutant and no other.
     pub fn alone(&self, text: &str) -> Option<String> {
         let place = self.span.bytes(text)?;
@@ -80,6 +116,36 @@ impl Mutant {
         let start = span.start + body_start(text.get(span.clone())?)?;
         Some(start..span.end.checked_sub(1)?)
     }
+}
+
+/// The function that this byte is in, in a text as rustfmt leaves it: from the line that names it to
+/// the first brace below that is as far to the left.
+fn function_around(text: &str, at: usize) -> Option<Range<usize>> {
+    let mut found = None;
+    let mut end_of_line = 0;
+    for line in text.split_inclusive('\n') {
+        let start = end_of_line;
+        end_of_line += line.len();
+        let code = line.trim_start();
+        let before_name = code.split_once("fn ").map(|(before, _)| before);
+        let is_function = before_name.is_some_and(|before| {
+            let mut words = before.split_whitespace();
+            words.all(|word| word.starts_with("pub") || matches!(word, "const" | "async"))
+        });
+        if is_function && start <= at {
+            found = Some((start, line.len() - code.len()));
+        }
+        if let Some((start, indent)) = found
+            && line.trim_end().len() == indent + 1
+            && code.starts_with('}')
+        {
+            if end_of_line > at {
+                return Some(start..end_of_line - (line.len() - line.trim_end().len()));
+            }
+            found = None;
+        }
+    }
+    None
 }
 
 /// Where a function's body begins, behind its brace. None for a `const fn`: what the compiler
@@ -198,6 +264,19 @@ mod tests {
             },
             replacement: "-".to_owned(),
         }
+    }
+
+    #[test]
+    fn by_hand_it_is_in_the_function_around_it() {
+        let place = TEXT.find("a[1]").expect("a place");
+        let hand = Mutant::by_hand("none", "a.rs", TEXT, place..place + 4, "a[0]");
+        let hand = hand.expect("a function");
+        let file = switched(TEXT, &[(7, &hand)]);
+        assert!(file.left.is_empty());
+        let expected = "{\nif crate::mutant_switch::on(7) { return {\n    a[0] + a[0]\n\n}; }\n";
+        assert!(file.text.contains(expected), "{}", file.text);
+        let nowhere = Mutant::by_hand("none", "a.rs", TEXT, 5..6, "x");
+        assert!(nowhere.is_none(), "{nowhere:?}");
     }
 
     #[test]
