@@ -201,6 +201,8 @@ async fn start(
     spawn(spawner, net(runner, stack, probe));
     #[cfg(feature = "tcp-log")]
     spawn(spawner, dunlin_board::tcp_log::serve(stack));
+    #[cfg(feature = "push")]
+    spawn(spawner, pushes(probe, stack));
     #[cfg(feature = "update")]
     spawn(spawner, update(updates, probe, stack));
     #[cfg(feature = "fleet")]
@@ -237,6 +239,13 @@ async fn fleet(
 ) -> ! {
     let flash = rp2350::another_flash::<BYTES>();
     member.run(probe, stack, boot, flash).await
+}
+
+/// Hears who says that pages have changed.
+#[cfg(feature = "push")]
+#[embassy_executor::task]
+async fn pushes(probe: &'static BoardProbe, stack: Stack<'static>) {
+    dunlin_board::push::listen(probe, stack).await
 }
 
 /// Looks for updates.
