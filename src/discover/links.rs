@@ -2,7 +2,7 @@
 
 use super::raw_text::RawText;
 use super::reference::Step;
-use super::tag::{Attribute, Element, Relations, Tag, is_space};
+use super::tag::{Attribute, Element, Media, Relations, Tag, is_space};
 use crate::fetch::robots::Directives;
 
 /// Longest link that is read; longer ones are left out.
@@ -26,6 +26,9 @@ pub enum LinkKind {
     Next,
     /// `<link rel=alternate>`, if it is a page: another language, say.
     Alternate,
+    /// `<link rel=alternate>` with the media type of a feed. Found with feature `hints` only: a
+    /// feed is no page.
+    Feed,
 }
 
 /// A link, as it was written.
@@ -550,18 +553,20 @@ impl Decoded {
     }
 }
 
-/// What a `<link>` leads to, if it is a page.
+/// What a `<link>` leads to, if it is a page or a feed.
 fn kind(tag: &Tag) -> Option<LinkKind> {
     let relations = tag.relations;
     if relations.has(Relations::CANONICAL) {
         Some(LinkKind::Canonical)
     } else if relations.has(Relations::NEXT) {
         Some(LinkKind::Next)
-    } else if relations.has(Relations::ALTERNATE)
-        && !relations.has(Relations::STYLESHEET)
-        && !tag.is_no_page
-    {
-        Some(LinkKind::Alternate)
+    } else if relations.has(Relations::ALTERNATE) && !relations.has(Relations::STYLESHEET) {
+        match tag.media {
+            Media::Page => Some(LinkKind::Alternate),
+            #[cfg(feature = "hints")]
+            Media::Feed => Some(LinkKind::Feed),
+            Media::Other => None,
+        }
     } else {
         None
     }

@@ -108,6 +108,29 @@ impl Relations {
     }
 }
 
+/// What a `type` says that a link leads to; without one, a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Media {
+    #[default]
+    Page,
+    /// A feed, which is of use to who reads feeds.
+    #[cfg(feature = "hints")]
+    Feed,
+    Other,
+}
+
+impl Media {
+    fn of(kind: &Word) -> Self {
+        match kind.text() {
+            b"text/html" => Self::Page,
+            _ if kind.is_empty() => Self::Page,
+            #[cfg(feature = "hints")]
+            text if crate::fetch::is_feed_type(text) => Self::Feed,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// A tag while it is read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tag {
@@ -123,8 +146,7 @@ pub(super) struct Tag {
     /// What `content` says, if `name` is that of robots.
     pub(super) directives: Directives,
     pub(super) is_for_robots: bool,
-    /// `type` names something that is no page.
-    pub(super) is_no_page: bool,
+    pub(super) media: Media,
 }
 
 impl Tag {
@@ -190,7 +212,7 @@ impl Tag {
                 self.is_for_robots |=
                     word == b"robots" || word.eq_ignore_ascii_case(agent.as_bytes());
             }
-            Attribute::Type => self.is_no_page |= !self.word.is_empty() && word != b"text/html",
+            Attribute::Type => self.media = Media::of(&self.word),
             _ => {}
         }
         self.word.clear();

@@ -1,7 +1,7 @@
 //! A short word of markup, in lower case: the name of a tag or an attribute, or a word of a value.
 
 /// Letters that are kept. No word that means something to us is longer.
-const LONGEST: usize = 16;
+const LONGEST: usize = 24;
 
 /// A word that is read letter by letter. One that is longer than its room is equal to nothing.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,6 +3,7 @@
 use super::draft::Draft;
 #[cfg(feature = "hints")]
 use super::json;
+use super::word::Word;
 use crate::xml::{self, split_name};
 
 /// What kind of XML a document is, by its root.
@@ -17,34 +18,39 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    fn of_root(local: &[u8]) -> Option<Self> {
+    fn of_root(local: Word) -> Option<Self> {
         Some(match local {
-            b"urlset" => Self::Pages,
-            b"sitemapindex" => Self::Index,
-            b"rss" | b"RDF" => Self::Rss,
-            b"feed" => Self::Atom,
+            Word::UrlSet => Self::Pages,
+            Word::SitemapIndex => Self::Index,
+            Word::Rss | Word::Rdf => Self::Rss,
+            Word::Feed => Self::Atom,
             _ => return None,
         })
     }
 
-    /// What an element is to us. `own`: it has the prefix of the root.
-    fn role(self, own: bool, prefix: &[u8], local: &[u8]) -> Role {
+    /// What an element is to us. `own`: it has the prefix of the root; `bare`: it has none.
+    fn role(self, own: bool, bare: bool, local: Word) -> Role {
         match (self, local) {
-            (Self::Pages | Self::Index, b"url" | b"sitemap") if own => Role::Entry,
-            (Self::Pages | Self::Index, b"loc") if own => Role::Url,
-            (Self::Pages | Self::Index, b"lastmod") if own => Role::Date,
             // The elements of RSS have no prefix, even where the root has one.
-            (Self::Rss, b"item") if prefix.is_empty() => Role::Entry,
-            (Self::Rss, b"link") if prefix.is_empty() => Role::Url,
-            (Self::Rss, b"guid") if prefix.is_empty() => Role::Name,
-            (Self::Rss, b"pubDate") if prefix.is_empty() => Role::Date,
+            (Self::Rss, Word::Item) if bare => Role::Entry,
+            (Self::Rss, Word::Link) if bare => Role::Url,
+            (Self::Rss, Word::Guid) if bare => Role::Name,
+            (Self::Rss, Word::PubDate) if bare => Role::Date,
             // Of Dublin Core and Atom, under whatever prefix.
-            (Self::Rss, b"date" | b"modified" | b"updated") if !prefix.is_empty() => Role::Date,
-            (Self::Atom, b"entry") if own => Role::Entry,
-            (Self::Atom, b"link") if own => Role::Link { alternate: true },
-            (Self::Atom, b"updated" | b"published" | b"modified" | b"issued") if own => Role::Date,
+            (Self::Rss, Word::Date | Word::Modified | Word::Updated) if !bare => Role::Date,
+            (Self::Rss, _) => Role::Nothing,
+            _ if !own => Role::Nothing,
+            (Self::Atom, Word::Entry) => Role::Entry,
+            (Self::Atom, Word::Link) => Role::Link { alternate: true },
+            (Self::Atom, Word::Updated | Word::Published | Word::Modified | Word::Issued) => {
+                Role::Date
+            }
             // Where the entry comes from, with a link and a date of its own.
-            (Self::Atom, b"source") if own => Role::Source,
+            (Self::Atom, Word::Source) => Role::Source,
+            (Self::Atom, _) => Role::Nothing,
+            (_, Word::Url | Word::Sitemap) => Role::Entry,
+            (_, Word::Loc) => Role::Url,
+            (_, Word::LastMod) => Role::Date,
             _ => Role::Nothing,
         }
     }
@@ -131,7 +137,7 @@ impl Elements {
     fn start(&mut self, name: &[u8], draft: &mut Draft) -> Step {
         if self.dialect.is_none() {
             let (prefix, local) = split_name(name);
-            self.dialect = Dialect::of_root(local);
+            self.dialect = Dialect::of_root(Word::of(local));
             // A prefix that does not fit has no elements of ours.
             self.prefix_length = prefix.len().min(255) as u8;
             for (to, from) in self.prefix.iter_mut().zip(prefix) {
@@ -157,13 +163,18 @@ impl Elements {
     }
 
     fn attribute(&mut self, name: &[u8], value: &[u8], cut: bool, draft: &mut Draft) {
-        match (self.inside, name) {
-            (Role::Link { alternate: true }, b"href") => draft.set_url(value, cut),
-            (Role::Link { .. }, b"rel") if value != b"alternate" => {
+        if !matches!(self.inside, Role::Link { .. } | Role::Name) {
+            return;
+        }
+        match (self.inside, Word::of(name)) {
+            (Role::Link { alternate: true }, Word::Href) => draft.set_url(value, cut),
+            (Role::Link { .. }, Word::Rel) if Word::of(value) != Word::Alternate => {
                 self.inside = Role::Link { alternate: false };
                 draft.drop_url();
             }
-            (Role::Name, b"isPermaLink") if value == b"false" => self.inside = Role::Nothing,
+            (Role::Name, Word::IsPermaLink) if Word::of(value) == Word::False => {
+                self.inside = Role::Nothing;
+            }
             _ => {}
         }
     }
@@ -179,8 +190,10 @@ impl Elements {
     fn role(&self, name: &[u8]) -> Role {
         let (prefix, local) = split_name(name);
         let own = self.prefix.get(..self.prefix_length.into()) == Some(prefix);
-        self.dialect
-            .map_or(Role::Nothing, |dialect| dialect.role(own, prefix, local))
+        let local = Word::of(local);
+        self.dialect.map_or(Role::Nothing, |dialect| {
+            dialect.role(own, prefix.is_empty(), local)
+        })
     }
 }
 
@@ -212,7 +225,7 @@ impl Items {
 
     pub(super) fn take(&mut self, event: json::Event<'_>, draft: &mut Draft) -> Step {
         match event {
-            json::Event::Name { name, depth: 1 } => self.wanted = name == b"items",
+            json::Event::Name { name, depth: 1 } => self.wanted = Word::of(name) == Word::Items,
             json::Event::Open { object, depth } => {
                 let list = depth == LIST && !object;
                 self.inside |= list && self.wanted;
@@ -226,10 +239,10 @@ impl Items {
             }
             json::Event::Close { depth } => self.inside &= depth > LIST,
             json::Event::Name { name, depth: ITEM } => {
-                self.field = match name {
-                    b"url" => Role::Url,
-                    b"id" => Role::Name,
-                    b"date_modified" | b"date_published" => Role::Date,
+                self.field = match Word::of(name) {
+                    Word::Url => Role::Url,
+                    Word::Id => Role::Name,
+                    Word::DateModified | Word::DatePublished => Role::Date,
                     _ => Role::Nothing,
                 }
             }

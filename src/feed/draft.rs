@@ -1,6 +1,7 @@
 //! The page at hand: what a document has said of it so far.
 
 use crate::fetch::HttpDate;
+use crate::fetch::ascii::trimmed;
 use crate::xml::buffer::Buffer;
 
 /// Longest URL that is kept; pages with longer ones are left out.
@@ -52,12 +53,7 @@ impl Draft {
         if self.settled {
             return;
         }
-        self.url.clear();
-        text.iter().for_each(|byte| self.url.push(*byte));
-        if cut {
-            // Too long in what it was read through: too long here.
-            (0..=LONGEST_URL).for_each(|_| self.url.push(b'/'));
-        }
+        self.url.set(text, cut);
     }
 
     /// The URL was not the page's, if it is not settled.
@@ -88,7 +84,7 @@ impl Draft {
     }
 
     pub(super) fn has_url(&self) -> bool {
-        !self.url.whole().trim_ascii().is_empty()
+        !trimmed(self.url.whole()).is_empty()
     }
 
     /// Hands out the entry, if there is a URL. What follows it begins anew with [`Self::clear`] or
@@ -96,7 +92,7 @@ impl Draft {
     pub(super) fn take(&mut self, is_sitemap: bool) -> Option<FeedEntry<'_>> {
         let modified = self.modified.take();
         self.settled = false;
-        let url = self.url.take_whole().trim_ascii();
+        let url = trimmed(self.url.take_whole());
         (!url.is_empty()).then_some(FeedEntry {
             url,
             modified,

@@ -2,6 +2,7 @@
 //! over. It is no judge: what comes after a mistake is read as well as it can be.
 
 use super::draft::LONGEST_URL;
+use crate::fetch::ascii::trimmed;
 use crate::xml::buffer::Buffer;
 
 /// What a document holds, in its order.
@@ -131,7 +132,7 @@ impl Reader {
             return Event::Name { name, depth };
         }
         Event::Text {
-            text: self.text.beginning().trim_ascii(),
+            text: trimmed(self.text.beginning()),
             cut: self.text.is_cut(),
             depth,
         }
@@ -168,11 +169,11 @@ impl Reader {
             0xdc00..0xe000 if self.high != 0 => {
                 let high = u32::from(core::mem::take(&mut self.high) - 0xd800);
                 let low = u32::from(self.code - 0xdc00);
-                self.put(0x1_0000 + (high << 10 | low));
+                self.text.push_letter(0x1_0000 + (high << 10 | low));
             }
             code => {
                 self.put_half();
-                self.put(code.into());
+                self.text.push_letter(code.into());
             }
         }
     }
@@ -180,15 +181,9 @@ impl Reader {
     /// The first half of a pair that has no second one is no letter.
     fn put_half(&mut self) {
         if core::mem::take(&mut self.high) != 0 {
-            self.put(u32::from(char::REPLACEMENT_CHARACTER));
+            self.text
+                .push_letter(u32::from(char::REPLACEMENT_CHARACTER));
         }
-    }
-
-    fn put(&mut self, code: u32) {
-        let letter = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
-        let mut room = [0; 4];
-        let text = letter.encode_utf8(&mut room);
-        text.bytes().for_each(|byte| self.text.push(byte));
     }
 
     fn bit(&self) -> Option<u32> {

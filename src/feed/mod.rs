@@ -20,7 +20,7 @@
 //! | question | file |
 //! |---|---|
 //! | what kind of document is it? | `reader.rs` |
-//! | which elements matter? | `dialect.rs` |
+//! | which elements matter? | `dialect.rs`, `word.rs` |
 //! | how is JSON read? | `json.rs` |
 //! | what is known of the page at hand? | `draft.rs` |
 
@@ -29,6 +29,7 @@ mod draft;
 #[cfg(feature = "hints")]
 mod json;
 mod reader;
+mod word;
 
 pub use draft::{FeedEntry, LONGEST_URL};
 pub use reader::{FeedError, FeedReader};

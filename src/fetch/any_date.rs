@@ -1,31 +1,23 @@
 //! Dates as sites write them: RFC 822 in feeds, with all that people make of it.
 
+use super::ascii::{place_in, same};
 use super::date::{HttpDate, moment, month_of, number};
 
-/// Names of zones that feeds still use, in minutes east. Others are taken for universal time.
-const ZONES: &[(&[u8], i16)] = &[
-    (b"EST", -300),
-    (b"EDT", -240),
-    (b"CST", -360),
-    (b"CDT", -300),
-    (b"MST", -420),
-    (b"MDT", -360),
-    (b"PST", -480),
-    (b"PDT", -420),
-    (b"BST", 60),
-    (b"CET", 60),
-    (b"CEST", 120),
-];
+/// Names of zones that feeds still use, and how far they are east of universal time, in hours.
+/// Others are taken for universal time.
+const ZONES: &[u8] = b"EST EDT CST CDT MST MDT PST PDT BST CET CEST";
+const HOURS: [i8; 11] = [-5, -4, -6, -5, -7, -6, -8, -7, 1, 1, 2];
 /// No zone is further from universal time, in minutes: what is, was made up.
 const MOST_ZONE: u32 = 14 * 60;
-/// Words that a date has at the most.
-const WORDS: usize = 8;
 
 impl HttpDate {
     /// Reads a date as sitemaps, feeds and their authors spell it: W3C's profile of ISO 8601 (see
     /// [`Self::parse_timestamp`]), HTTP's formats (see [`Self::parse`]), and RFC 822 with years of
     /// two digits or four, months in full, weekdays or none, seconds or none, and zones as numbers,
     /// as names, wrong or missing. A zone that makes no sense is universal time.
+    ///
+    /// One reader for all of them: numbers and words, each by what stands around it. To try one
+    /// format after the other would take twice the flash.
     ///
     /// ```
     /// use dunlin::fetch::HttpDate;
@@ -42,84 +34,110 @@ impl HttpDate {
     /// assert_eq!(HttpDate::parse_any(b"yesterday"), None);
     /// ```
     pub fn parse_any(text: &[u8]) -> Option<Self> {
-        Self::parse_timestamp(text)
-            .or_else(|| Self::parse(text))
-            .or_else(|| mail_date(text))
+        let mut date = SpelledDate::default();
+        let mut before = b' ';
+        let mut rest = text;
+        while let [first, more @ ..] = rest {
+            let is_alike = match first {
+                b'0'..=b'9' => u8::is_ascii_digit,
+                _ if first.is_ascii_alphabetic() => u8::is_ascii_alphabetic,
+                _ => {
+                    before = *first;
+                    rest = more;
+                    continue;
+                }
+            };
+            let end = rest.iter().position(|byte| !is_alike(byte));
+            let (run, after) = rest.split_at_checked(end.unwrap_or(rest.len()))?;
+            if first.is_ascii_digit() {
+                date.number(run, before, after.first() == Some(&b':'))?;
+            } else {
+                date.word(run);
+            }
+            before = *first;
+            rest = after;
+        }
+        date.moment()
     }
 }
 
-fn mail_date(text: &[u8]) -> Option<HttpDate> {
-    let mut day = None;
-    let mut month = None;
-    let mut year = None;
-    let mut clock: &[u8] = b"00:00";
-    let mut minutes_east = 0;
-    let words = text
-        .split(|byte| byte.is_ascii_whitespace() || *byte == b',')
-        .filter(|word| !word.is_empty());
-    for word in words.take(WORDS) {
-        match word {
-            _ if word.contains(&b':') && !is_zone(word) => clock = word,
-            [b'0'..=b'9'] | [b'0'..=b'9', b'0'..=b'9'] if day.is_none() => day = number(word),
-            [b'0'..=b'9', ..] => year = year.or(full_year(word)),
-            _ if is_zone(word) => minutes_east = offset(word),
-            // The name of a weekday is neither a month nor a zone.
-            _ => match word.first_chunk().and_then(month_of) {
-                Some(found) if month.is_none() => month = Some(found),
-                _ => minutes_east = zone(word),
-            },
+/// What the numbers and words of a date have said so far.
+#[derive(Default)]
+struct SpelledDate {
+    year: Option<u32>,
+    month: Option<u32>,
+    day: Option<u32>,
+    /// Hour, minute and second, of which so many are known.
+    clock: [u32; 3],
+    clocks: usize,
+    /// How far east it is, or else west, in minutes.
+    zone: u32,
+    is_west: bool,
+    /// The zone's minutes come behind a colon.
+    lacks_minutes: bool,
+}
+
+impl SpelledDate {
+    /// Takes a number by the byte before it, and whether a colon follows.
+    fn number(&mut self, digits: &[u8], before: u8, colon: bool) -> Option<()> {
+        let value = number(digits)?;
+        let lacked_minutes = core::mem::take(&mut self.lacks_minutes);
+        if matches!(before, b'+' | b'-') && self.clocks > 0 {
+            // `+0100` or `+01:00`
+            self.is_west = before == b'-';
+            self.lacks_minutes = digits.len() == 2 && colon;
+            self.zone = match digits.len() {
+                2 => value * 60,
+                4 => value / 100 * 60 + value % 100,
+                _ => 0,
+            };
+        } else if lacked_minutes {
+            self.zone = self.zone.saturating_add(value);
+        } else if colon || before == b':' {
+            if let Some(part) = self.clock.get_mut(self.clocks) {
+                *part = value;
+                self.clocks += 1;
+            }
+        } else if before == b'.' && self.clocks > 0 {
+            // Parts of a second do not matter.
+        } else if self.year.is_none() && (digits.len() > 2 || self.day.is_some()) {
+            // Years of two digits are RFC 822's, of three a mistake of the year 2000.
+            self.year = Some(match digits.len() {
+                ..=2 if value < 70 => 2000 + value,
+                ..=3 => 1900 + value,
+                _ => value,
+            });
+        } else if self.year.is_some() && self.month.is_none() {
+            self.month = Some(value);
+        } else {
+            self.day = self.day.or(Some(value));
+        }
+        Some(())
+    }
+
+    /// Takes a word: the name of a month or of a zone. That of a weekday is neither.
+    fn word(&mut self, word: &[u8]) {
+        let month = word.first_chunk().and_then(month_of);
+        if self.month.is_none() && month.is_some() {
+            self.month = month;
+        } else if let Some(hours) = place_in(ZONES, word, same).and_then(|zone| HOURS.get(zone)) {
+            self.zone = u32::from(hours.unsigned_abs()) * 60;
+            self.is_west = *hours < 0;
         }
     }
-    let mut parts = clock.split(|byte| matches!(byte, b':' | b'.'));
-    let mut part = || parts.next().map_or(Some(0), number);
-    let hour = part()?;
-    let minute = part()?;
-    let second = part()?;
-    let local = moment(year?, month?, day?, hour, minute, second)?;
-    let unix = i64::try_from(local.as_unix()).ok()? - i64::from(minutes_east) * 60;
-    HttpDate::from_unix(u64::try_from(unix).ok()?)
-}
 
-/// Years of two digits are RFC 822's, of three a mistake of the year 2000.
-fn full_year(word: &[u8]) -> Option<u32> {
-    let year = number(word)?;
-    Some(match word.len() {
-        ..=2 if year < 70 => 2000 + year,
-        ..=3 => 1900 + year,
-        _ => year,
-    })
-}
-
-fn is_zone(word: &[u8]) -> bool {
-    matches!(word, [b'+' | b'-', ..])
-}
-
-/// Reads `+0100` or `+01:00`, in minutes.
-fn offset(word: &[u8]) -> i16 {
-    let (sign, digits) = match word {
-        [b'-', digits @ ..] => (-1, digits),
-        [_, digits @ ..] => (1, digits),
-        [] => (1, word),
-    };
-    let ([h1, h2, b':', m1, m2] | [h1, h2, m1, m2]) = digits else {
-        return 0;
-    };
-    let hours = number(&[*h1, *h2]).unwrap_or(0);
-    let minutes = hours * 60 + number(&[*m1, *m2]).unwrap_or(0);
-    if minutes > MOST_ZONE {
-        return 0;
+    /// The moment that is meant. What is left out at the end of `2005-06-07` is the earliest there
+    /// is.
+    fn moment(self) -> Option<HttpDate> {
+        let [hour, minute, second] = self.clock;
+        let month = self.month.or(self.day.is_none().then_some(1))?;
+        let day = self.day.unwrap_or(1);
+        let local = moment(self.year?, month, day, hour, minute, second)?.as_unix();
+        let zone = if self.zone > MOST_ZONE { 0 } else { self.zone };
+        let seconds = u64::from(zone * 60);
+        HttpDate::from_unix(match self.is_west {
+            true => local + seconds,
+            false => local.checked_sub(seconds)?,
+        })
     }
-    sign * minutes as i16
-}
-
-/// The name of a zone, or of universal time with an offset behind it.
-fn zone(word: &[u8]) -> i16 {
-    let sign = word.iter().position(|byte| matches!(byte, b'+' | b'-'));
-    if let Some(digits) = sign.and_then(|sign| word.get(sign..)) {
-        return offset(digits);
-    }
-    let known = ZONES
-        .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case(word));
-    known.map_or(0, |(_, minutes)| *minutes)
 }

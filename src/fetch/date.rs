@@ -216,7 +216,7 @@ pub(super) fn number(digits: &[u8]) -> Option<u32> {
 /// The number of a month whose name begins like this, in letters of any size.
 #[cfg(any(feature = "discover", feature = "hints"))]
 pub(super) fn month_of(name: &[u8; 3]) -> Option<u32> {
-    let is_it = |month: &[u8]| month.eq_ignore_ascii_case(name);
+    let is_it = |month: &[u8]| crate::fetch::ascii::same(month, name);
     let index = MONTHS.chunks_exact(3).position(is_it)?;
     Some(index as u32 + 1)
 }

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::ascii::same;
+use super::ascii::{same, trimmed};
 
 /// The media types of feeds. Other alternate forms of a page, as its translations, list no pages.
 const FEEDS: [&[u8]; 3] = [
@@ -11,69 +11,73 @@ const FEEDS: [&[u8]; 3] = [
     b"application/feed+json",
 ];
 
+/// Is this the media type of a feed?
+pub(crate) fn is_feed_type(kind: &[u8]) -> bool {
+    FEEDS.iter().any(|feed| same(kind, feed))
+}
+
 /// Where the value of a `Link` field has the URL of a feed: that of its first link with the
 /// relation `alternate` and a feed's media type. Work: the length of the value.
 pub(super) fn feed(value: &[u8]) -> Option<Range<usize>> {
-    let mut at = 0;
-    loop {
-        let start = at + position(value.get(at..)?, b'<')? + 1;
-        let end = start + position(value.get(start..)?, b'>')?;
-        let rest = value.get(end + 1..)?;
-        let (parameters, _) = rest.split_at(before(rest, b','));
-        if start < end && is_feed(parameters) {
-            return Some(start..end);
+    let mut rest = value;
+    while !rest.is_empty() {
+        let start = value.len() - rest.len();
+        let link = piece(&mut rest, b',');
+        let place = |bracket| link.iter().position(|byte| *byte == bracket);
+        if let Some((open, close)) = place(b'<').zip(place(b'>'))
+            && open + 1 < close
+            && is_feed(link)
+        {
+            return Some(start + open + 1..start + close);
         }
-        at = end + 1 + parameters.len();
     }
+    None
 }
 
 /// Do the parameters of a link say that it leads to a feed?
-fn is_feed(mut parameters: &[u8]) -> bool {
+fn is_feed(mut link: &[u8]) -> bool {
     let mut alternate = false;
     let mut feed = false;
-    while !parameters.is_empty() {
-        let (parameter, rest) = parameters.split_at(before(parameters, b';'));
-        parameters = rest.get(1..).unwrap_or_default();
-        let Some(equals) = position(parameter, b'=') else {
-            continue;
-        };
-        let (name, value) = parameter.split_at(equals);
-        let value = unquoted(value.get(1..).unwrap_or_default());
-        if same(name.trim_ascii(), b"rel") {
-            let mut relations = value.split(u8::is_ascii_whitespace);
-            alternate |= relations.any(|relation| same(relation, b"alternate"));
-        } else if same(name.trim_ascii(), b"type") {
-            feed |= FEEDS.iter().any(|kind| same(value, kind));
+    while !link.is_empty() {
+        let mut value = piece(&mut link, b';');
+        let name = trimmed(piece(&mut value, b'='));
+        // Escapes in it are left: no value that we know has any.
+        let value = trimmed(value);
+        let inner = value.strip_prefix(b"\"");
+        let inner = inner.and_then(|inner| inner.strip_suffix(b"\""));
+        let mut value = inner.unwrap_or(value);
+        if same(name, b"type") {
+            feed |= is_feed_type(trimmed(value));
+        } else if same(name, b"rel") {
+            while !value.is_empty() {
+                alternate |= same(piece(&mut value, b' '), b"alternate");
+            }
         }
     }
     alternate && feed
 }
 
-fn position(text: &[u8], wanted: u8) -> Option<usize> {
-    text.iter().position(|byte| *byte == wanted)
-}
-
-/// Bytes before the first `separator` that stands in no quoted string.
-fn before(text: &[u8], separator: u8) -> usize {
-    let mut quoted = false;
+/// Takes what stands before the first `separator` that is neither in a quoted string nor in a URL,
+/// and the separator.
+#[inline(never)] // Once for all callers.
+fn piece<'v>(text: &mut &'v [u8], separator: u8) -> &'v [u8] {
+    let mut inside = 0;
     let mut escaped = false;
     let ends = |byte: &u8| {
-        let is_end = *byte == separator && !quoted;
-        quoted ^= *byte == b'"' && !escaped;
-        escaped = quoted && *byte == b'\\' && !escaped;
+        let is_end = *byte == separator && inside == 0;
+        match (inside, *byte) {
+            (0, b'"') => inside = b'"',
+            (0, b'<') => inside = b'>',
+            (end, byte) if end == byte && !escaped => inside = 0,
+            _ => {}
+        }
+        escaped = inside == b'"' && *byte == b'\\' && !escaped;
         is_end
     };
-    text.iter().position(ends).unwrap_or(text.len())
-}
-
-/// A value without the quotes around it. Escapes in it are left: no value that we know has any.
-fn unquoted(value: &[u8]) -> &[u8] {
-    let value = value.trim_ascii();
-    let inner = value.strip_prefix(b"\"");
-    inner
-        .and_then(|inner| inner.strip_suffix(b"\""))
-        .unwrap_or(value)
-        .trim_ascii()
+    let end = text.iter().position(ends).unwrap_or(text.len());
+    let piece = text.get(..end).unwrap_or_default();
+    *text = text.get(end + 1..).unwrap_or_default();
+    piece
 }
 
 #[cfg(test)]

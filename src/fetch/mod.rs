@@ -87,7 +87,7 @@
 mod address;
 #[cfg(any(feature = "discover", feature = "hints"))]
 mod any_date;
-mod ascii;
+pub(crate) mod ascii;
 mod client;
 mod connect;
 mod date;
@@ -126,6 +126,8 @@ pub use exchange::{AnswerKind, Body, FetchError, Fetched, within};
 pub use fingerprint::{Fingerprint, Fingerprinter, Ignore};
 #[cfg(feature = "headers")]
 pub use insert::{Insert, Inserter};
+#[cfg(all(feature = "discover", feature = "hints"))]
+pub(crate) use link::is_feed_type;
 #[cfg(feature = "collect")]
 pub(crate) use number::Decimal;
 #[cfg(feature = "update")]

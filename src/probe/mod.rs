@@ -255,7 +255,8 @@ struct State<'a> {
     totals: Totals,
     online: bool,
     /// The tellers whose word is listened to.
-    tellers: tellers::Tellers<'a>,
+    #[cfg(feature = "hints")]
+    tellers: tellers::Tellers,
     /// How long the collector is left alone.
     #[cfg(feature = "collect")]
     rest: crate::collect::Rest,
@@ -336,7 +337,8 @@ impl<'a, B: Board> Probe<'a, B> {
             slots: Slots::new(slots),
             totals: Totals::default(),
             online: false,
-            tellers: tellers::Tellers::new(image),
+            #[cfg(feature = "hints")]
+            tellers: tellers::Tellers::new(),
             #[cfg(feature = "collect")]
             rest: crate::collect::Rest::NONE,
             #[cfg(feature = "discover")]
@@ -406,7 +408,7 @@ impl<'a, B: Board> Probe<'a, B> {
         let is_it = |page: &usize| {
             let known = state.known.pages.get(*page);
             known.is_some_and(|known| known.id == id || known.id == 0)
-                && self.setup.page(*page).is_ok_and(|page| page.url == url)
+                && self.setup.is_url_of(*page, url)
         };
         let page = (0..self.setup.page_places()).find(is_it)?;
         Some(page as u16)

@@ -97,8 +97,18 @@ impl<'a> Setup<'a> {
 
     /// Is this page a teller?
     #[cfg(feature = "hints")]
+    #[inline(never)] // Once for all callers.
     pub(super) fn is_teller(&self, page: u16) -> bool {
         self.image.tellers().any(|teller| teller.page == page)
+    }
+
+    /// The teller of a host.
+    #[cfg(feature = "hints")]
+    #[inline(never)] // Once for all callers.
+    pub(super) fn teller_of(&self, host: u16) -> Option<crate::image::Teller> {
+        let pages = self.pages_of(host);
+        let mut tellers = self.image.tellers();
+        tellers.find(|teller| pages.contains(&teller.page.into()))
     }
 
     /// No page is a teller without `hints`.

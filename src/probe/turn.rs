@@ -250,13 +250,15 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
                     host.slow.saturating_sub(1)
                 };
             }
-            let back_off = state.record(turn, conclusion, now);
+            let outcome = tellers::recorded(&self.probe.setup, page as u16, conclusion.outcome);
+            let back_off = state.record(turn, conclusion, outcome, now);
             if let Some(counted) = conclusion.counted {
                 let visited = &mut state.visited;
                 visited.note(&state.scheduler, turn.page, counted.changed, now);
             }
             tellers::heed(
                 &mut state.scheduler,
+                &mut state.known,
                 &self.probe.setup,
                 turn,
                 conclusion,
@@ -324,9 +326,15 @@ impl State<'_> {
             && (visit.page_follows() || due().is_some_and(|due| due < now + NEAR))
     }
 
-    /// Counts a conclusion, tells the scheduler of it, and marks what has to be stored. How long
-    /// the host is left alone if it failed.
-    fn record(&mut self, turn: &Turn, conclusion: &Conclusion, now: Instant) -> Option<Duration> {
+    /// Counts a conclusion, tells the scheduler of it as of this outcome, and marks what has to be
+    /// stored. How long the host is left alone if it failed.
+    fn record(
+        &mut self,
+        turn: &Turn,
+        conclusion: &Conclusion,
+        recorded: Outcome,
+        now: Instant,
+    ) -> Option<Duration> {
         let outcome = conclusion.outcome;
         self.totals.count(conclusion);
         if let Some((host, gap)) = conclusion.gap
@@ -336,7 +344,6 @@ impl State<'_> {
             let _ = self.scheduler.set_gap(host, gap);
         }
         let before = self.failures(turn.host);
-        let recorded = self.tellers.recorded(turn.page, outcome);
         // It was in flight: nobody else records it.
         let _ = self.scheduler.record(turn.page, recorded, now);
         self.slots.wake_all();

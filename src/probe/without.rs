@@ -112,27 +112,17 @@ pub(super) mod tellers {
     use core::marker::PhantomData;
 
     use crate::fetch::Head;
-    use crate::image::Image;
+    use crate::probe::memory::Knowledge;
     use crate::probe::setup::Setup;
     use crate::probe::slots::Runner;
     use crate::probe::turn::Turn;
     use crate::probe::visit::{Answer, Conclusion, Visit};
     use crate::probe::{Board, Probe};
-    use crate::scheduler::{Outcome, PageId, SchedulerView};
+    use crate::scheduler::{Outcome, SchedulerView};
     use crate::time::Instant;
 
-    /// Whose word is listened to: nobody's.
-    #[derive(Debug)]
-    pub(in crate::probe) struct Tellers<'a>(PhantomData<&'a ()>);
-
-    impl<'a> Tellers<'a> {
-        pub(in crate::probe) fn new(_: Image<'a>) -> Self {
-            Self(PhantomData)
-        }
-
-        pub(in crate::probe) fn recorded(&self, _: PageId, outcome: Outcome) -> Outcome {
-            outcome
-        }
+    pub(in crate::probe) fn recorded(_: &Setup<'_>, _: u16, outcome: Outcome) -> Outcome {
+        outcome
     }
 
     /// An ear that hears nothing.
@@ -156,6 +146,7 @@ pub(super) mod tellers {
 
     pub(in crate::probe) fn heed(
         _: &mut SchedulerView<'_>,
+        _: &mut Knowledge<'_>,
         _: &Setup<'_>,
         _: &Turn,
         _: &Conclusion,

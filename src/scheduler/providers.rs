@@ -93,9 +93,8 @@ impl<I> Record<I> {
 /// What is known of signals, by host.
 #[derive(Clone, Debug)]
 pub(super) struct Providers<I> {
-    own: [Record<I>; RECORDS],
-    /// Records that are taken.
-    met: usize,
+    /// Those that are taken.
+    own: heapless::Vec<Record<I>, RECORDS>,
     /// What there is of what all ask for, by the last round: late pages of silent hosts must not
     /// wait for those of hosts that tell.
     fair: f32,
@@ -105,8 +104,7 @@ pub(super) struct Providers<I> {
 impl<I: Id> Providers<I> {
     pub(super) const fn new() -> Self {
         Self {
-            own: [Record::new(I::NONE); RECORDS],
-            met: 0,
+            own: heapless::Vec::new(),
             fair: 1.0,
             others: Provider::new(),
         }
@@ -135,11 +133,10 @@ impl<I: Id> Providers<I> {
                 record.by_news = true;
                 record.provider = Provider::new();
             }
-        } else if !self.add(new, room) {
-            let mut met = self.own.iter_mut().take(self.met);
-            if let Some(record) = met.find(|record| record.by_siblings) {
-                *record = new;
-            }
+        } else if !self.add(new, room)
+            && let Some(record) = self.own.iter_mut().find(|record| record.by_siblings)
+        {
+            *record = new;
         }
         true
     }
@@ -155,38 +152,28 @@ impl<I: Id> Providers<I> {
 
     /// Takes one record more, if fewer than so many are taken.
     fn add(&mut self, new: Record<I>, room: usize) -> bool {
-        let free = self.own.get_mut(self.met).filter(|_| self.met < room);
-        let Some(record) = free else { return false };
-        *record = new;
-        self.met += 1;
-        true
+        self.own.len() < room && self.own.push(new).is_ok()
     }
 
+    #[inline(never)] // Once for all callers.
     fn of(&self, host: I) -> Option<&Record<I>> {
-        let mut met = self.own.iter().take(self.met);
-        met.find(|record| record.host == host)
+        self.own.iter().find(|record| record.host == host)
     }
 
+    #[inline(never)] // Once for all callers.
     fn of_mut(&mut self, host: I) -> Option<&mut Record<I>> {
-        let mut met = self.own.iter_mut().take(self.met);
-        met.find(|record| record.host == host)
+        self.own.iter_mut().find(|record| record.host == host)
     }
 
     /// The record of a page's host; `None` where silence says nothing because the host never
     /// speaks, or cannot be told from one that never does.
     pub(super) fn record(&self, host: I, signals: u32) -> Option<&Provider> {
-        if self.met == 0 {
-            return None;
-        }
         let own = self.of(host).filter(|record| record.speaks(signals));
         own.map(|record| &record.provider)
             .or_else(|| (signals > 0).then_some(&self.others))
     }
 
     pub(super) fn record_mut(&mut self, host: I, signals: u32) -> Option<&mut Provider> {
-        if self.met == 0 {
-            return None;
-        }
         if self.of(host).is_none() {
             return (signals > 0).then_some(&mut self.others);
         }
@@ -196,7 +183,7 @@ impl<I: Id> Providers<I> {
 
     /// Does this host tell?
     pub(super) fn tells(&self, host: I) -> bool {
-        self.met > 0 && self.of(host).is_some_and(|record| !record.by_siblings)
+        self.of(host).is_some_and(|record| !record.by_siblings)
     }
 
     /// Books the visits a day that a page of this host asks for, and what it would ask for without
@@ -211,9 +198,6 @@ impl<I: Id> Providers<I> {
     /// What is asked for at the gate of a host, less what its pages ask for beyond what they would
     /// without signals: that it cannot have. Ends the round for it.
     pub(super) fn settle(&mut self, host: I, asked: f32) -> f32 {
-        if self.met == 0 {
-            return asked;
-        }
         let Some(record) = self.of_mut(host) else {
             return asked;
         };
@@ -264,7 +248,7 @@ impl<I: Id> Providers<I> {
 
     /// The clock was set back by so many ticks.
     pub(super) fn move_ticks(&mut self, by: u32) {
-        for record in self.own.iter_mut().take(self.met) {
+        for record in &mut self.own {
             record.spent = record.spent.moved(by);
         }
     }

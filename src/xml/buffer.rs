@@ -23,13 +23,23 @@ impl<const ROOM: usize> Buffer<ROOM> {
     }
 
     pub(crate) fn push(&mut self, byte: u8) {
-        match self.bytes.get_mut(usize::from(self.length)) {
-            Some(slot) if self.length < u16::MAX => {
-                *slot = byte;
-                self.length += 1;
-            }
-            _ => self.cut |= !byte.is_ascii_whitespace(),
-        }
+        push(&mut self.bytes, &mut self.length, &mut self.cut, byte);
+    }
+
+    /// Adds a letter, or the sign for one that is none.
+    #[inline(never)] // Once for all callers.
+    pub(crate) fn push_letter(&mut self, code: u32) {
+        let letter = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+        let mut room = [0; 4];
+        let text = letter.encode_utf8(&mut room);
+        text.bytes().for_each(|byte| self.push(byte));
+    }
+
+    /// Replaces the text by another one, or by its beginning if that was `cut`.
+    pub(crate) fn set(&mut self, text: &[u8], cut: bool) {
+        self.clear();
+        text.iter().for_each(|byte| self.push(*byte));
+        self.cut |= cut;
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -42,9 +52,7 @@ impl<const ROOM: usize> Buffer<ROOM> {
 
     /// All that there is room for.
     pub(crate) fn beginning(&self) -> &[u8] {
-        self.bytes
-            .get(..usize::from(self.length))
-            .unwrap_or_default()
+        beginning(&self.bytes, self.length)
     }
 
     /// The whole text; nothing if it did not fit.
@@ -56,7 +64,23 @@ impl<const ROOM: usize> Buffer<ROOM> {
     pub(crate) fn take_whole(&mut self) -> &[u8] {
         let length = if self.cut { 0 } else { self.length };
         self.clear();
-        self.bytes.get(..usize::from(length)).unwrap_or_default()
+        beginning(&self.bytes, length)
+    }
+}
+
+#[inline(never)] // Once for all callers.
+fn beginning(bytes: &[u8], length: u16) -> &[u8] {
+    bytes.get(..usize::from(length)).unwrap_or_default()
+}
+
+#[inline(never)] // Once for all lengths.
+fn push(bytes: &mut [u8], length: &mut u16, cut: &mut bool, byte: u8) {
+    match bytes.get_mut(usize::from(*length)) {
+        Some(slot) if *length < u16::MAX => {
+            *slot = byte;
+            *length += 1;
+        }
+        _ => *cut |= !byte.is_ascii_whitespace(),
     }
 }
 

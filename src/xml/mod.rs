@@ -22,6 +22,7 @@
 pub(crate) mod buffer;
 mod reference;
 
+use crate::fetch::ascii::trimmed;
 use buffer::Buffer;
 use reference::Reference;
 
@@ -142,7 +143,7 @@ impl<const TEXT: usize> Reader<TEXT> {
                 cut: self.text.is_cut(),
             },
             Found::Text => Token::Text {
-                text: self.text.beginning().trim_ascii(),
+                text: trimmed(self.text.beginning()),
                 cut: self.text.is_cut(),
             },
         })
@@ -217,7 +218,7 @@ impl<const TEXT: usize> Reader<TEXT> {
 
     fn text_byte(&mut self, byte: u8) -> bool {
         if self.reference.is_inside() {
-            return self.reference.push(byte, &mut |byte| self.text.push(byte));
+            return self.reference.push(byte, &mut self.text);
         }
         match byte {
             b'<' => self.state = State::Open,
@@ -231,8 +232,7 @@ impl<const TEXT: usize> Reader<TEXT> {
 
     fn value_byte(&mut self, byte: u8, quote: u8) -> (bool, Option<Found>) {
         if self.reference.is_inside() {
-            let used = self.reference.push(byte, &mut |byte| self.text.push(byte));
-            return (used, None);
+            return (self.reference.push(byte, &mut self.text), None);
         }
         match byte {
             b'&' => self.reference.begin(),

@@ -1,16 +1,14 @@
 //! Character references: the five names that XML knows by itself, and numbers. Entities that a
 //! document defines stay as they are written, so that no document grows.
 
+use super::buffer::Buffer;
+use crate::fetch::ascii::place_in;
+
 /// Longest reference that is read: `#x10FFFF`, with some zeros.
 const LONGEST: usize = 12;
 
-const NAMES: &[(&[u8], u8)] = &[
-    (b"amp", b'&'),
-    (b"lt", b'<'),
-    (b"gt", b'>'),
-    (b"quot", b'"'),
-    (b"apos", b'\''),
-];
+const NAMES: &[u8] = b"amp lt gt quot apos";
+const LETTERS: [u8; 5] = *b"&<>\"'";
 
 /// A reference that is read byte by byte.
 #[derive(Clone, Debug)]
@@ -40,8 +38,9 @@ impl Reference {
     }
 
     /// Takes a byte; false if it has to be read again, behind the reference. What the reference
-    /// stands for goes to `put` when it has ended.
-    pub(super) fn push(&mut self, byte: u8, put: &mut dyn FnMut(u8)) -> bool {
+    /// stands for goes to `text` when it has ended.
+    #[inline(never)] // Once for all callers.
+    pub(super) fn push<const ROOM: usize>(&mut self, byte: u8, text: &mut Buffer<ROOM>) -> bool {
         if (byte.is_ascii_alphanumeric() || byte == b'#')
             && let Some(slot) = self.name.get_mut(usize::from(self.length))
         {
@@ -53,32 +52,32 @@ impl Reference {
         let name = self.name.get(..usize::from(self.length)).unwrap_or(&[]);
         let letter = character(name).filter(|_| byte == b';');
         match letter {
-            Some(letter) => letter.encode_utf8(&mut [0; 4]).bytes().for_each(&mut *put),
+            Some(letter) => text.push_letter(letter),
             None => {
-                put(b'&');
-                name.iter().for_each(|byte| put(*byte));
+                text.push(b'&');
+                name.iter().for_each(|byte| text.push(*byte));
             }
         }
         letter.is_some()
     }
 }
 
-fn character(name: &[u8]) -> Option<char> {
-    let number = |digits: &[u8], base: u32| {
-        let mut code = 0_u32;
-        for digit in digits {
-            let digit = char::from(*digit).to_digit(base)?;
-            code = code.checked_mul(base)?.checked_add(digit)?;
-        }
-        let is_some = !digits.is_empty();
-        char::from_u32(code).filter(|letter| is_some && *letter != '\0')
-    };
-    match name {
-        [b'#', b'x', digits @ ..] => number(digits, 16),
-        [b'#', digits @ ..] => number(digits, 10),
+/// The code of a character by its name or number.
+fn character(name: &[u8]) -> Option<u32> {
+    let (digits, base) = match name {
+        [b'#', b'x', digits @ ..] => (digits, 16),
+        [b'#', digits @ ..] => (digits, 10),
         _ => {
-            let known = NAMES.iter().find(|(known, _)| *known == name);
-            known.map(|(_, letter)| char::from(*letter))
+            let known = place_in(NAMES, name, |known, name| known == name)?;
+            return LETTERS.get(known).map(|letter| u32::from(*letter));
         }
+    };
+    let mut code = 0_u32;
+    for digit in digits {
+        let digit = char::from(*digit).to_digit(base)?;
+        code = code.saturating_mul(base).saturating_add(digit);
     }
+    // No digits are none, too.
+    char::from_u32(code).filter(|letter| *letter != '\0')?;
+    Some(code)
 }

@@ -94,7 +94,12 @@ fn answer(stream: TcpStream, log: &Mutex<Vec<Seen>>) -> Option<()> {
         }
         "/steady" => page("always the same", "ETag: \"one\"\r\n"),
         "/moved" => moved(302, "/steady"),
-        "/gone" => said(404),
+        "/blog" => page(
+            "<link rel=alternate type=application/rss+xml href=news.rss>",
+            "",
+        ),
+        "/news.rss" => page("<rss><channel></channel></rss>", ""),
+        "/gone" | "/sitemap.xml" => said(404),
         "/login" => said(401),
         "/broken" => said(500),
         "/busy" => said(503),
@@ -680,4 +685,23 @@ fn links_lead_into_no_private_network() {
     assert_eq!(asked("localhost"), 0);
     assert_eq!(trapped.lock().expect("nobody panics").len(), 0);
     assert!(!news.contains("\"?\""), "{news}");
+}
+
+/// Where the list leaves it to the host, a page's own markup says where its feed is, if that is read
+/// at all.
+#[test]
+fn a_link_element_says_where_the_feed_is() {
+    let (port, log) = serve();
+    let hosts = std::env::temp_dir().join(format!("dunlin-run-hosts-{}.csv", std::process::id()));
+    let feeds = |host: &str, more: &[&str]| {
+        let host = format!("{host}.test:{port}");
+        std::fs::write(&hosts, format!("host,hints\n{host},auto\n")).expect("written");
+        let named = ["--hosts", hosts.to_str().expect("UTF-8")];
+        let options = [&named[..], &["--resolve", "*=127.0.0.1"], more].concat();
+        run(&format!("url\nhttp://{host}/blog\n"), 8, "200ms", &options);
+        asked(&log, &host, "/news.rss")
+    };
+    assert!(feeds("a", &["--discover"]) > 0);
+    assert_eq!(feeds("b", &[]), 0, "without it nobody reads markup");
+    let _ = std::fs::remove_file(&hosts);
 }

@@ -190,6 +190,8 @@ fn start(spawner: Spawner, probe: &'static BoardProbe, card: Card, random: u64) 
     spawn(spawner, net(runner, stack, probe));
     #[cfg(feature = "tcp-log")]
     spawn(spawner, dunlin_board::tcp_log::serve(stack));
+    #[cfg(feature = "push")]
+    spawn(spawner, pushes(probe, stack));
     for (number, memory) in MEMORY.take().iter_mut().enumerate() {
         spawn(spawner, slot(number, probe, memory.on(stack)));
     }
@@ -198,6 +200,13 @@ fn start(spawner: Spawner, probe: &'static BoardProbe, card: Card, random: u64) 
 
 #[cfg(feature = "fleet")]
 dunlin_board::fleet_task!(BoardProbe, H753Flash::another());
+
+/// Hears who says that pages have changed.
+#[cfg(feature = "push")]
+#[embassy_executor::task]
+async fn pushes(probe: &'static BoardProbe, stack: Stack<'static>) {
+    dunlin_board::push::listen(probe, stack).await
+}
 
 /// Looks for updates.
 #[cfg(feature = "update")]

@@ -181,6 +181,8 @@ async fn start(
     spawn(spawner, net(runner, stack, probe));
     #[cfg(feature = "tcp-log")]
     spawn(spawner, dunlin_board::tcp_log::serve(stack));
+    #[cfg(feature = "push")]
+    spawn(spawner, pushes(probe, stack));
     spawn(spawner, join(control, stack));
     #[cfg(feature = "update")]
     spawn(spawner, update(updates, probe, stack));
@@ -234,6 +236,13 @@ async fn net(
     probe: &'static BoardProbe,
 ) {
     keep_up(runner, stack, probe).await
+}
+
+/// Hears who says that pages have changed.
+#[cfg(feature = "push")]
+#[embassy_executor::task]
+async fn pushes(probe: &'static BoardProbe, stack: Stack<'static>) {
+    dunlin_board::push::listen(probe, stack).await
 }
 
 /// Looks for updates.

@@ -209,6 +209,8 @@ async fn start(
     spawn(spawner, net(runner, stack, probe));
     #[cfg(feature = "tcp-log")]
     spawn(spawner, dunlin_board::tcp_log::serve(stack));
+    #[cfg(feature = "push")]
+    spawn(spawner, pushes(probe, stack));
     #[cfg(feature = "update")]
     spawn(spawner, update(updates, probe, stack));
     #[cfg(feature = "fleet")]
@@ -236,6 +238,13 @@ async fn net(
 
 #[cfg(feature = "fleet")]
 dunlin_board::fleet_task!(BoardProbe, rp2350::another_flash::<BYTES>());
+
+/// Hears who says that pages have changed.
+#[cfg(feature = "push")]
+#[embassy_executor::task]
+async fn pushes(probe: &'static BoardProbe, stack: Stack<'static>) {
+    dunlin_board::push::listen(probe, stack).await
+}
 
 /// Looks for updates.
 #[cfg(feature = "update")]

@@ -90,8 +90,13 @@ impl Oracle {
             "link" if has("next") => Some(LinkKind::Next),
             "link" if has("alternate") && !has("stylesheet") => {
                 let kind = attribute(tag, "type").unwrap_or_default();
-                matches!(&*kind.to_ascii_lowercase(), "" | "text/html")
-                    .then_some(LinkKind::Alternate)
+                match &*kind.to_ascii_lowercase() {
+                    "" | "text/html" => Some(LinkKind::Alternate),
+                    "application/atom+xml" | "application/rss+xml" | "application/feed+json" => {
+                        Some(LinkKind::Feed)
+                    }
+                    _ => None,
+                }
             }
             _ => None,
         };

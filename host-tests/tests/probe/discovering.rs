@@ -650,6 +650,62 @@ fn sitemaps_that_cannot_be_read_are_refused_with_a_line() {
     }
 }
 
+/// A page's `link` element names the feed of its host, among others that name none.
+#[test]
+fn a_link_element_says_where_the_teller_is() {
+    const ELSE: &str = "<link rel=alternate hreflang=de href=/de>\
+                        <link rel=stylesheet type=application/rss+xml href=/no.rss>\
+                        <link rel=alternate type=application/json href=/no.json>";
+    const FEED: &str = "<rss><channel><item><link>/page</link>\
+                        <pubDate>Wed, 01 Jan 2020 00:00:00 GMT</pubDate></item></channel></rss>";
+    let asked = |elements: &'static str, source: TellerSource| {
+        let section = DiscoverySettings::new(Scope::Hosts, 5, 1_000).header();
+        let setting = Setting {
+            discover: Some((section.to_vec(), TextFlash::blank())),
+            tellers: vec![Teller { page: 1, source }],
+            unix_time: Some(1_800_000_000),
+            ..Setting::of(
+                Duration::from_secs(1),
+                &[("h0.test", &["/page", "/sitemap.xml"])],
+            )
+        };
+        let (world, ..) = run(&setting, move |hit| match hit.target.as_str() {
+            "/page" => Answer::page(&format!("<base href=/f/><p>{ELSE}{elements}")),
+            "/f/news.rss" => Answer::page(FEED),
+            _ => Answer::none(),
+        });
+        for other in ["/no.rss", "/no.json", "/f/other.rss"] {
+            assert_eq!(world.asked("h0.test", other).len(), 0, "{other}");
+        }
+        let events = world.events.borrow();
+        let told = |event: &Event| {
+            matches!(
+                event,
+                Event::Told {
+                    page: 1,
+                    entries: 1,
+                    ..
+                }
+            )
+        };
+        let told = events.iter().filter(|(_, event)| told(event)).count();
+        let asked = world.asked("h0.test", "/f/news.rss").len();
+        assert_eq!(asked, told, "what is asked for is listened to");
+        asked
+    };
+    let first = "<link type=application/rss+xml rel='home Alternate' href=news.rss>\
+                 <link rel=alternate type=application/atom+xml href=other.rss>";
+    assert!(asked(first, TellerSource::Auto) > 1);
+    let of_other_types = "<LINK rel=alternate type=APPLICATION/FEED+JSON href=news.rss>";
+    assert!(asked(of_other_types, TellerSource::Auto) > 1);
+    assert_eq!(
+        asked(first, TellerSource::Given),
+        0,
+        "the list knows better"
+    );
+    assert_eq!(asked("", TellerSource::Auto), 0);
+}
+
 /// A list with a teller: what that names is found, pages that were found are told of, and the
 /// teller itself is no page of the collection.
 #[test]

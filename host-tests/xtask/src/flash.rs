@@ -140,6 +140,9 @@ fn build(
     let mut features = features.to_vec();
     features.extend(features_of(&listing, &options));
     features.extend(told.has_headers().then(|| budgets::HEADERS.to_owned()));
+    if told.has_push_keys() {
+        features.extend([budgets::HINTS, budgets::PUSH].map(str::to_owned));
+    }
     features.extend(list.fleet_features());
     features.sort();
     features.dedup();

@@ -233,6 +233,11 @@ struct Sink<'s, 'p, 'a, 'v, B> {
 
 impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
     fn link(&mut self, link: &Link<'_>) {
+        if link.kind == LinkKind::Feed {
+            #[cfg(feature = "hints")]
+            self.hear_of_feed(link);
+            return;
+        }
         let found = &mut *self.found;
         if link.nofollow || found.directives.nofollow || found.links.is_full() {
             return;
@@ -285,6 +290,22 @@ impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
     fn text_ends(&mut self) {
         let topic = &self.probe.setup.found.ranking.topic;
         self.found.about = self.found.about.and(self.found.words.finish(topic));
+    }
+}
+
+#[cfg(feature = "hints")]
+impl<B: Board> Sink<'_, '_, '_, '_, B> {
+    /// The page says where the feed of its host is.
+    fn hear_of_feed(&self, link: &Link<'_>) {
+        let mut text = [0; RESOLVED];
+        let url = link.resolve(&self.base, &mut text).ok();
+        if let Some(feed) = url.and_then(|url| spell(&url)) {
+            let now = self.probe.board.now();
+            let mut state = self.probe.state();
+            state
+                .known
+                .hear_of_feed(&self.probe.setup, self.host, &feed, now);
+        }
     }
 }
 

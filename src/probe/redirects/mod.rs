@@ -155,13 +155,12 @@ impl Redirect {
         }
     }
 
-    /// The same for a part of an index that changed then, in seconds since 1970, and whether others
-    /// have changed, too.
+    /// It leads to a part of an index that changed then, in seconds since 1970, and others have
+    /// changed, too, or not.
     #[cfg(feature = "hints")]
-    pub(super) fn part(mut self, changed: u32, more: bool) -> Self {
+    pub(super) fn set_part(&mut self, changed: u32, more: bool) {
         self.checked = changed;
         self.visits = more.into();
-        self
     }
 
     /// 32 bits by which the URL that it leads to is known, and that nobody without the key can aim
@@ -296,7 +295,10 @@ pub(super) struct Redirects<'a> {
     /// Sitemaps of indexes that robots rules allow, the oldest first: their robots.txt need not be
     /// read again for each of them.
     #[cfg(feature = "hints")]
-    allowed: heapless::Deque<AllowedPart, ALLOWED_PARTS>,
+    allowed: heapless::Vec<AllowedPart, ALLOWED_PARTS>,
+    /// A teller that a page has just said the place of.
+    #[cfg(feature = "hints")]
+    pub placed: Option<u16>,
 }
 
 /// A sitemap of an index: its [`Redirect::id`], for how long it is allowed, in seconds since boot,
@@ -315,7 +317,9 @@ impl<'a> Redirects<'a> {
             bytes,
             used: 0,
             #[cfg(feature = "hints")]
-            allowed: heapless::Deque::new(),
+            allowed: heapless::Vec::new(),
+            #[cfg(feature = "hints")]
+            placed: None,
         }
     }
 
@@ -392,40 +396,38 @@ impl<'a> Redirects<'a> {
         part.filter(|part| part.under_way)
     }
 
-    /// A sitemap of an index, of this identity, has been read, or cannot be: it stays known which
-    /// was the last.
+    /// A sitemap of the index that a teller is, of this identity, has been read, or cannot be: it
+    /// stays known which was the last.
     #[cfg(feature = "hints")]
-    pub(super) fn leave_part(&mut self, mut part: Redirect, id: u32) {
+    pub(super) fn leave_part(&mut self, teller: u16, id: u32) {
+        let Some(mut part) = self.next_part(teller) else {
+            return;
+        };
         part.under_way = false;
         // It fits where it was.
         self.put(&part);
         let is_known = |(known, ..): &AllowedPart| *known == id;
         if part.verdict == Verdict::Allowed && !self.allowed.iter().any(is_known) {
             if self.allowed.is_full() {
-                self.allowed.pop_front();
+                self.allowed.remove(0);
             }
             // One has made room.
-            let _ = self.allowed.push_back((id, part.until, part.gap));
+            let _ = self.allowed.push((id, part.until, part.gap));
         }
     }
 
-    /// The way to a sitemap of an index, of this identity, with the verdict on it, if that is known
+    /// The way to a sitemap of an index, of this identity, has the verdict on it, if that is known
     /// and still holds.
     #[cfg(feature = "hints")]
-    pub(super) fn judged_part(&mut self, mut part: Redirect, id: u32, now: Instant) -> Redirect {
+    pub(super) fn judge_part(&mut self, part: &mut Redirect, id: u32, now: Instant) {
         // What has run out is in the way of a new verdict.
-        while let Some((_, until, _)) = self.allowed.front()
-            && *until <= seconds(now)
-        {
-            self.allowed.pop_front();
-        }
+        self.allowed.retain(|(_, until, _)| *until > seconds(now));
         let mut allowed = self.allowed.iter();
         if let Some((_, until, gap)) = allowed.find(|(known, ..)| *known == id) {
             part.verdict = Verdict::Allowed;
             part.until = *until;
             part.gap = *gap;
         }
-        part
     }
 
     /// A page was answered where it has moved to.

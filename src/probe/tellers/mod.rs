@@ -11,7 +11,7 @@
 //! | a sitemap or a feed: a page's date is after our last visit | the page has changed then |
 //! | `Cache-Control: max-age` or `Expires` of a page, less `Age` | the page may change then; not heeded where a teller knows more |
 //! | `Sitemap:` of a robots.txt | where the teller is, if the list leaves that to the host |
-//! | `Link` of a page, with the relation `alternate` and a feed's type | the same, while no teller is known |
+//! | `Link` of a page, with the relation `alternate` and a feed's type; with `discover`, such a `link` element, too | the same, while no teller is known |
 //! | an index of sitemaps | which of them is read next, see `parts.rs` |
 //!
 //! One document is read at a time, in 700 bytes; a second teller waits for its turn. Work for an
@@ -24,6 +24,7 @@ use parts::Choice;
 use sitemap_line::SitemapLine;
 
 use super::memory::Knowledge;
+use super::origin::Origin;
 use super::redirects::{LONGEST_TARGET, Redirect, Subject, Target, spell};
 use super::setup::Setup;
 use super::slots::Runner;
@@ -32,24 +33,17 @@ use super::visit::{Answer, Conclusion, Visit};
 use super::{Board, Event, Probe};
 use crate::feed::{FeedEntry, FeedReader};
 use crate::fetch::{Head, Hops, HttpDate, Url};
-use crate::image::{Image, TellerSource};
+use crate::image::TellerSource;
 use crate::learn::hints::Hint;
-use crate::scheduler::{Outcome, PageId, SchedulerView};
+use crate::scheduler::{Outcome, SchedulerView};
 use crate::store::identity;
 use crate::time::{Duration, Instant};
 
 /// Whose word is listened to at present, and what has come of it.
 #[derive(Debug)]
-pub(super) struct Tellers<'a> {
-    image: Image<'a>,
+pub(super) struct Tellers {
     document: Document,
-    /// Pages that the document names with a date.
-    entries: u16,
-    /// Those of them that were news, and for how long they had been true, in seconds, all together.
-    news: u16,
-    delays: u32,
-    /// If the document is an index of sitemaps, which of them comes next.
-    choice: Choice,
+    heard: Heard,
 }
 
 /// What is being read.
@@ -63,29 +57,33 @@ enum Document {
     Robots(u16, SitemapLine),
 }
 
-impl<'a> Tellers<'a> {
-    pub(super) fn new(image: Image<'a>) -> Self {
-        Self {
-            image,
-            document: Document::None,
-            entries: 0,
-            news: 0,
-            delays: 0,
-            choice: Choice::None,
-        }
-    }
+/// What has come of a document so far.
+#[derive(Debug)]
+struct Heard {
+    /// Pages that it names with a date.
+    entries: u16,
+    /// Those of them that were news, and for how long they had been true, in seconds, all together.
+    news: u16,
+    delays: u32,
+    /// If it is an index of sitemaps, which of them comes next.
+    choice: Choice,
+}
 
-    /// What the scheduler is told of a visit: how often a teller changes is of no interest, and
-    /// says nothing of the other pages of its host.
-    pub(super) fn recorded(&self, page: PageId, outcome: Outcome) -> Outcome {
-        let is_teller = |page: usize| {
-            let mut tellers = self.image.tellers();
-            tellers.any(|teller| usize::from(teller.page) == page)
-        };
-        if outcome.is_answer() && is_teller(page.index()) {
-            Outcome::Redirected
-        } else {
-            outcome
+impl Heard {
+    const NOTHING: Self = Self {
+        entries: 0,
+        news: 0,
+        delays: 0,
+        choice: Choice::None,
+    };
+}
+
+impl Tellers {
+    /// No constant, which would be all of its bytes.
+    pub(super) fn new() -> Self {
+        Self {
+            document: Document::None,
+            heard: Heard::NOTHING,
         }
     }
 
@@ -94,12 +92,19 @@ impl<'a> Tellers<'a> {
         let free = matches!(self.document, Document::None);
         if free {
             self.document = document;
-            self.entries = 0;
-            self.news = 0;
-            self.delays = 0;
-            self.choice = Choice::None;
+            self.heard = Heard::NOTHING;
         }
         free
+    }
+}
+
+/// What the scheduler is told of a visit: how often a teller changes is of no interest, and says
+/// nothing of the other pages of its host.
+pub(super) fn recorded(setup: &Setup<'_>, page: u16, outcome: Outcome) -> Outcome {
+    if outcome.is_answer() && setup.is_teller(page) {
+        Outcome::Redirected
+    } else {
+        outcome
     }
 }
 
@@ -126,18 +131,14 @@ impl<'p, 'a, B: Board> Runner<'p, 'a, B> {
             state.known.identify(setup, visit.host());
             // A sitemap of an index is no index itself.
             if !visit.is_part() {
-                state.tellers.choice = Choice::begin(setup, &state.known, page);
+                state.tellers.heard.choice = Choice::begin(setup, &state.known, page);
             }
             return Some(Ear { probe, hears: true });
         }
-        let is_sought = |teller: &crate::image::Teller| {
-            let at = setup.page(teller.page.into());
-            teller.source == TellerSource::Auto && at.is_ok_and(|at| at.host == visit.host())
-        };
-        let Some(teller) = setup.image.tellers().find(is_sought) else {
+        let Some(teller) = sought(setup, visit.host()) else {
             return Some(deaf);
         };
-        let document = Document::Robots(teller.page, SitemapLine::new());
+        let document = Document::Robots(teller, SitemapLine::new());
         // If somebody else is being read, tomorrow's robots.txt will do.
         let hears = probe.state().tellers.begin(document);
         Some(Ear { probe, hears })
@@ -194,39 +195,35 @@ impl<B: Board> Ear<'_, '_, B> {
         let mut guard = self.probe.state();
         let state = &mut *guard;
         let unix = date.map(HttpDate::as_unix).or(state.clock.certain(now));
-        let mut document = core::mem::replace(&mut state.tellers.document, Document::None);
-        match &mut document {
+        let Tellers { document, heard } = &mut state.tellers;
+        match document {
             Document::None => {}
             Document::Robots(_, line) => line.take(bytes),
             Document::Feed(teller, reader) => {
+                let teller = *teller;
                 while let Some(next) = reader.next(&mut bytes) {
                     let entry = match next {
                         Ok(entry) => entry,
                         Err(why) => {
                             // After it, nothing comes any more.
-                            refused = Some(Event::Untold { page: *teller, why });
+                            refused = Some(Event::Untold { page: teller, why });
                             break;
                         }
                     };
                     let word = Word {
-                        teller: *teller,
+                        teller,
                         entry: &entry,
                         unix,
                         now,
                     };
-                    let state = &mut *state;
                     if entry.is_sitemap {
-                        state.tellers.choose_part(setup, &mut state.known, &word);
-                    } else if state
-                        .tellers
-                        .tell(setup, &state.known, &mut state.scheduler, &word)
-                    {
+                        heard.choose_part(setup, &mut state.known, &word);
+                    } else if heard.tell(setup, &state.known, &mut state.scheduler, &word) {
                         state.slots.wake_all();
                     }
                 }
             }
         }
-        state.tellers.document = document;
         drop(guard);
         if let Some(refused) = refused {
             self.probe.board.log(&refused);
@@ -239,35 +236,29 @@ impl<B: Board> Ear<'_, '_, B> {
         if !self.hears {
             return;
         }
+        // A last line may lack its end.
+        self.hear(&answer.head, b"\n", 0);
         let now = self.probe.board.now();
         let setup = &self.probe.setup;
         let told = {
             let state = &mut *self.probe.state();
-            match core::mem::replace(&mut state.tellers.document, Document::None) {
+            let Tellers { document, heard } = &state.tellers;
+            match document {
                 Document::Robots(teller, line) => {
-                    let found = line.url().and_then(|url| place(setup, teller, url, now));
-                    if let Some(redirect) = found {
-                        state.known.redirects.settle(&redirect);
+                    let way = line
+                        .url()
+                        .and_then(|url| way_to(setup, Subject::Page(*teller), url, now));
+                    if let Some(way) = way {
+                        state.known.redirects.settle(&way);
                     }
                     None
                 }
-                Document::Feed(teller, mut reader) if answer.head.status == 200 => {
-                    let unix = answer.head.date.map(HttpDate::as_unix);
-                    if let Some(entry) = reader.finish() {
-                        let word = Word {
-                            teller,
-                            entry: &entry,
-                            unix: unix.or(state.clock.certain(now)),
-                            now,
-                        };
-                        let state = &mut *state;
-                        if (state.tellers).tell(setup, &state.known, &mut state.scheduler, &word) {
-                            state.slots.wake_all();
-                        }
-                    }
-                    // An index has not told anything yet.
-                    let is_index = matches!(state.tellers.choice, Choice::Made { .. });
-                    (!is_index).then(|| state.tellers.told(&state.scheduler, teller))
+                // An index has not told anything yet.
+                Document::Feed(teller, _)
+                    if answer.head.status == 200
+                        && !matches!(heard.choice, Choice::Made { .. }) =>
+                {
+                    Some(heard.told(&state.scheduler, *teller))
                 }
                 _ => None,
             }
@@ -310,7 +301,7 @@ struct Word<'w> {
     now: Instant,
 }
 
-impl Tellers<'_> {
+impl Heard {
     /// Heeds what a teller says about a page; true if it was news.
     fn tell(
         &mut self,
@@ -354,17 +345,11 @@ impl Tellers<'_> {
     fn told(&self, scheduler: &SchedulerView<'_>, teller: u16) -> Event {
         let page = scheduler.page_id(teller.into());
         let worth = page.and_then(|page| scheduler.provider_of(page));
-        let Tellers {
-            entries,
-            news,
-            delays,
-            ..
-        } = *self;
         Event::Told {
             page: teller,
-            entries,
-            news,
-            seconds: delays / u32::from(news).max(1),
+            entries: self.entries,
+            news: self.news,
+            seconds: self.delays / u32::from(self.news).max(1),
             precision: worth.map_or(0.0, |worth| worth.precision()),
             recall: worth.map_or(0.0, |worth| worth.recall()),
             saves: page.map_or(0.0, |page| scheduler.saved_by_hints(page)),
@@ -376,12 +361,18 @@ impl Tellers<'_> {
 #[inline(never)] // Once, and out of a function that is long enough.
 pub(super) fn heed(
     scheduler: &mut SchedulerView<'_>,
+    known: &mut Knowledge<'_>,
     setup: &Setup<'_>,
     turn: &Turn,
     conclusion: &Conclusion,
     now: Instant,
 ) {
     let page = turn.page.index() as u16;
+    // It may have been looked for in vain where it would be as a rule, and be left alone for that.
+    let placed = known.redirects.placed.take().map(usize::from);
+    if let Some(teller) = placed.and_then(|teller| scheduler.page_id(teller)) {
+        let _ = scheduler.pace_teller(teller, now);
+    }
     if !conclusion.outcome.is_answer() {
         return;
     }
@@ -390,57 +381,71 @@ pub(super) fn heed(
         let _ = scheduler.pace_teller(turn.page, now);
         return;
     }
-    let good_for = conclusion.counted.and_then(|counted| counted.good_for);
-    let host = setup.page(page.into()).map(|page| page.host).ok();
-    let tells = |teller: crate::image::Teller| {
-        let teller = setup.page(teller.page.into());
-        teller.is_ok_and(|teller| Some(teller.host) == host)
-    };
-    if let Some(left) = good_for
-        && !setup.image.tellers().any(tells)
+    if let Some(left) = conclusion.counted.and_then(|counted| counted.good_for)
+        && let Ok(known) = setup.page(page.into())
+        && setup.teller_of(known.host).is_none()
     {
         let _ = scheduler.hint(turn.page, Hint::Expected(now + left), now);
     }
+}
+
+/// The teller of a host that the list leaves to the host to name.
+fn sought(setup: &Setup<'_>, host: u16) -> Option<u16> {
+    let teller = setup.teller_of(host)?;
+    (teller.source == TellerSource::Auto).then_some(teller.page)
 }
 
 /// How long ago a page changed, by a date that is so many seconds after 1970 when it is `unix`. A
 /// date without a time of day means some time of that day; one with seconds, some time of that
 /// second.
 fn ago(modified: u64, unix: u64) -> Option<Duration> {
-    const DAY: u64 = 86_400;
+    const DAY: u32 = 86_400;
     /// Clocks of the machines behind one name differ.
-    const SLACK: u64 = 60;
-    if modified > unix + SLACK {
+    const SLACK: u32 = 60;
+    // Until 2106.
+    let [modified, unix] = [modified, unix].map(|time| time.min(u32::MAX.into()) as u32);
+    if modified > unix.saturating_add(SLACK) {
         return None;
     }
-    if modified.is_multiple_of(DAY) {
-        let end = (modified + DAY - 1).min(unix);
-        return Some(Duration::from_secs(unix - end));
-    }
-    let ago = Duration::from_secs(unix.saturating_sub(modified));
-    Some(ago - Duration::from_millis(500))
+    let is_day = modified.is_multiple_of(DAY);
+    let after = unix.saturating_sub(modified);
+    let millis = match is_day {
+        true => u64::from(after.saturating_sub(DAY - 1)) * 1_000,
+        false => (u64::from(after) * 1_000).saturating_sub(500),
+    };
+    Some(Duration::from_millis(millis))
 }
 
 /// A reference from the page at `base`, as a whole URL.
+#[inline(never)] // Once for all callers.
 fn absolute(base: &str, reference: &[u8]) -> Option<Target> {
     let base = Url::parse(base).ok()?;
     let mut text = [0; LONGEST_TARGET];
     spell(&base.join(reference, &mut text).ok()?)
 }
 
-/// A teller is at this URL, by the word of its host: as if it had moved there for good.
-fn place(setup: &Setup<'_>, teller: u16, url: &[u8], now: Instant) -> Option<Redirect> {
-    const PERMANENT: u16 = 301;
-    let own = setup.page(teller.into()).ok()?.url;
-    let url = absolute(own, url)?;
-    if url.as_str() == own {
+/// The way to where a teller is by the word of its host, as if it had moved there for good; or to a
+/// sitemap of the index that it is, as if it had sent us there for once. `None` if that is the
+/// teller's own URL, or if the sitemap is on another host.
+#[inline(never)] // Once for all callers.
+fn way_to(setup: &Setup<'_>, subject: Subject, url: &[u8], now: Instant) -> Option<Redirect> {
+    let (Subject::Page(teller) | Subject::Part(teller)) = subject else {
         return None;
-    }
+    };
+    let is_part = matches!(subject, Subject::Part(_));
+    let page = setup.page(teller.into()).ok()?;
+    let url = absolute(page.url, url)?;
     let target = Url::parse(&url).ok()?;
-    let mut hops = Hops::from(&Url::parse(own).ok()?);
-    hops.follow(PERMANENT, &target, setup.reaches_https).ok()?;
-    let subject = Subject::Page(teller);
-    Some(Redirect::new(subject, hops, false, url.clone(), now).settled())
+    if is_part {
+        let origin = setup.origin_of(&target, &page);
+        if !matches!(origin, Origin::Listed(host, _) if host == page.host) {
+            return None;
+        }
+    }
+    let status = if is_part { 302 } else { 301 };
+    let mut hops = Hops::from(&Url::parse(page.url).ok()?);
+    hops.follow(status, &target, setup.reaches_https).ok()?;
+    Some(Redirect::new(subject, hops, is_part, url, now))
 }
 
 #[cfg(test)]

@@ -9,12 +9,10 @@
 //! Which one comes next, and which one was the last, is a record in the table of redirects: a
 //! sitemap is asked for as if the index had sent us there, for once.
 
-use super::{Tellers, Word, absolute};
-use crate::fetch::{Hops, HttpDate, Url};
-use crate::image::TellerSource;
+use super::{Heard, Word, sought, way_to};
+use crate::fetch::HttpDate;
 use crate::probe::memory::Knowledge;
-use crate::probe::origin::Origin;
-use crate::probe::redirects::{Redirect, Subject, Target};
+use crate::probe::redirects::Subject;
 use crate::probe::setup::Setup;
 use crate::time::Instant;
 
@@ -74,7 +72,7 @@ impl Choice {
     }
 }
 
-impl Tellers<'_> {
+impl Heard {
     /// An index names a sitemap.
     pub(super) fn choose_part(
         &mut self,
@@ -88,7 +86,7 @@ impl Tellers<'_> {
         let Some(unix) = word.unix else {
             return;
         };
-        let Some(way) = way_to_part(setup, teller, entry.url, now) else {
+        let Some(mut way) = way_to(setup, Subject::Part(teller), entry.url, now) else {
             return;
         };
         // Without a date it may have changed just now; a later one is made up.
@@ -103,12 +101,16 @@ impl Tellers<'_> {
             return;
         };
         if next == part {
-            let way = known.redirects.judged_part(way, id, now);
-            // Without room for it, the index is all that is read.
-            known.redirects.put(&way.part(part.0, more));
+            known.redirects.judge_part(&mut way, id, now);
+            way.set_part(part.0, more);
         } else if more && let Some(chosen) = known.redirects.next_part(teller) {
-            known.redirects.put(&chosen.part(next.0, true));
+            way = chosen;
+            way.set_part(next.0, true);
+        } else {
+            return;
         }
+        // Without room for it, the index is all that is read.
+        known.redirects.put(&way);
     }
 }
 
@@ -118,47 +120,22 @@ impl Knowledge<'_> {
     pub(in crate::probe) fn hear_of_feed(
         &mut self,
         setup: &Setup<'_>,
-        page: u16,
-        feed: Option<&Target>,
+        host: u16,
+        feed: &str,
         now: Instant,
     ) {
-        let Some(feed) = feed else {
-            return;
-        };
-        let host = setup.page(page.into()).map(|page| page.host).ok();
-        let mut tellers = setup.image.tellers();
-        let teller = tellers.find(|teller| {
-            let at = setup.page(teller.page.into());
-            teller.source == TellerSource::Auto && at.is_ok_and(|at| Some(at.host) == host)
-        });
-        let Some(teller) = teller.map(|teller| teller.page).filter(|to| *to != page) else {
+        let Some(teller) = sought(setup, host) else {
             return;
         };
         let is_found = self.page_mut(teller).is_none_or(|memory| !memory.is_new());
         if is_found || self.redirects.get(Subject::Page(teller)).is_some() {
             return;
         }
-        if let Some(redirect) = super::place(setup, teller, feed.as_bytes(), now) {
-            self.redirects.settle(&redirect);
+        if let Some(way) = way_to(setup, Subject::Page(teller), feed.as_bytes(), now) {
+            self.redirects.settle(&way);
+            self.redirects.placed = Some(teller);
         }
     }
-}
-
-/// The way to a sitemap of an index, as if the index had sent us there for once; `None` if it is on
-/// another host, or the index itself.
-fn way_to_part(setup: &Setup<'_>, teller: u16, url: &[u8], now: Instant) -> Option<Redirect> {
-    const FOR_ONCE: u16 = 302;
-    let page = setup.page(teller.into()).ok()?;
-    let url = absolute(page.url, url)?;
-    let target = Url::parse(&url).ok()?;
-    let origin = setup.origin_of(&target, &page);
-    if !matches!(origin, Origin::Listed(host, _) if host == page.host) {
-        return None;
-    }
-    let mut hops = Hops::from(&Url::parse(page.url).ok()?);
-    hops.follow(FOR_ONCE, &target, setup.reaches_https).ok()?;
-    let subject = Subject::Part(teller);
-    Some(Redirect::new(subject, hops, true, url.clone(), now))
 }
 
 #[cfg(test)]

@@ -1,67 +1,53 @@
 //! Where a robots.txt says that the host's sitemap is.
 
 use crate::feed::LONGEST_URL;
+use crate::fetch::ascii::{same, trimmed};
+use crate::xml::buffer::Buffer;
+
+/// What such a line begins with.
+const SITEMAP: &[u8] = b"sitemap:";
+/// Room for it, for a URL, and for white space and a byte-order mark around them.
+const LONGEST_LINE: usize = LONGEST_URL + 16;
 
 /// Finds the first `Sitemap:` of a robots.txt, as it streams by.
 #[derive(Debug)]
 pub(super) struct SitemapLine {
-    /// Bytes of the key that the line at hand begins with.
-    at: u8,
-    url: heapless::Vec<u8, LONGEST_URL>,
+    /// The line at hand, or the one that was found.
+    line: Buffer<LONGEST_LINE>,
+    found: bool,
 }
-
-/// What such a line begins with.
-const SITEMAP: &[u8] = b"sitemap:";
-/// The line at hand is another one.
-const OTHER: u8 = 0xfe;
-/// The line was found, and has ended.
-const DONE: u8 = 0xff;
 
 impl SitemapLine {
     pub(super) const fn new() -> Self {
         Self {
-            at: 0,
-            url: heapless::Vec::new(),
+            line: Buffer::new(),
+            found: false,
         }
     }
 
     pub(super) fn take(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            self.push(*byte);
-        }
-    }
-
-    fn push(&mut self, byte: u8) {
-        let ends = matches!(byte, b'\r' | b'\n');
-        self.at = match self.at {
-            DONE => DONE,
-            _ if ends && !self.url.is_empty() => DONE,
-            _ if ends => 0,
-            OTHER => OTHER,
-            0 if byte.is_ascii_whitespace() || !byte.is_ascii() => 0,
-            at if usize::from(at) < SITEMAP.len() => {
-                let expected = SITEMAP.get(usize::from(at));
-                match expected == Some(&byte.to_ascii_lowercase()) {
-                    true => at + 1,
-                    false => OTHER,
-                }
+            if self.found {
+                return;
             }
-            at if byte.is_ascii_whitespace() && self.url.is_empty() => at,
-            at => match self.url.push(byte) {
-                Ok(()) => at,
-                Err(_) => {
-                    // Too long to be kept.
-                    self.url.clear();
-                    OTHER
-                }
-            },
-        };
+            if !matches!(byte, b'\r' | b'\n') {
+                self.line.push(*byte);
+            } else if self.url().is_some() {
+                self.found = true;
+            } else {
+                self.line.clear();
+            }
+        }
     }
 
     /// What it says, if there was one.
     pub(super) fn url(&self) -> Option<&[u8]> {
-        let url = self.url.trim_ascii();
-        (!url.is_empty()).then_some(url)
+        let line = self.line.whole();
+        let start = line.iter().position(u8::is_ascii_graphic)?;
+        let (field, url) = line.get(start..)?.split_at_checked(SITEMAP.len())?;
+        let url = trimmed(url);
+        let fits = (1..=LONGEST_URL).contains(&url.len());
+        (same(field, SITEMAP) && fits).then_some(url)
     }
 }
 

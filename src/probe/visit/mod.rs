@@ -118,13 +118,13 @@ impl<'a> Visit<'a> {
             confidence: 0.0,
         };
         let record = setup.page(page.into());
-        let redirect = known.redirects.get(Subject::Page(page));
         #[cfg(feature = "hints")]
         let part = known.redirects.next_part(page);
         #[cfg(feature = "hints")]
         let part_id = part.as_ref().map_or(0, |part| part.id(&setup.config.key));
-        #[cfg(feature = "hints")]
-        let redirect = part.or(redirect);
+        #[cfg(not(feature = "hints"))]
+        let part: Option<Redirect> = None;
+        let redirect = part.or_else(|| known.redirects.get(Subject::Page(page)));
         let checks = redirect.as_ref().is_some_and(|to| to.is_to_be_checked(now));
         let mut visit = Self {
             page,
@@ -222,9 +222,8 @@ impl<'a> Visit<'a> {
     /// The page is not looked for there any more, but where the list says.
     fn turn_back(&self, known: &mut Knowledge<'_>) {
         #[cfg(feature = "hints")]
-        if let Some(part) = self.redirect.clone().filter(|_| self.is_part()) {
-            known.redirects.leave_part(part, self.part_id);
-            return;
+        if self.is_part() {
+            return known.redirects.leave_part(self.page, self.part_id);
         }
         known.redirects.forget(self.page);
     }

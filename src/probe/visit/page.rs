@@ -40,7 +40,11 @@ impl<'a> Visit<'a> {
                 #[cfg(feature = "hints")]
                 let part = known.redirects.next_part(self.page);
                 #[cfg(feature = "hints")]
-                known.hear_of_feed(setup, self.page, answer.target.as_ref(), at.now);
+                if let Some(feed) = &answer.target
+                    && !setup.is_teller(self.page)
+                {
+                    known.hear_of_feed(setup, self.record.host, feed, at.now);
+                }
                 if let Some(memory) = known.page_mut(self.page) {
                     // A page without a fingerprint counts as changed at its first fetch.
                     first = memory.is_new();

@@ -80,6 +80,11 @@ impl Told {
         self.get(SettingKey::Headers).is_some()
     }
 
+    /// Are there keys of senders who may push?
+    pub fn has_push_keys(&self) -> bool {
+        self.get(SettingKey::PushKeys).is_some()
+    }
+
     fn add_headers(&mut self, lines: &str, first: bool) {
         let before = self
             .0
