@@ -170,8 +170,8 @@ pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
     exit_of(status)
 }
 
-/// ELF files whose log strings are remembered: whoever starts the same builds a thousand times would
-/// read them for longer than they run.
+/// ELF files whose log strings are remembered: whoever starts the same builds a thousand times
+/// would read them for longer than they run.
 const REMEMBERED: usize = 16;
 
 /// The log strings of an ELF file.
