@@ -255,10 +255,16 @@ impl Decoder {
 
     fn take_frame(&mut self, plain: &[u8], bytes: usize, show: &mut impl FnMut(Line)) {
         let banner = Banner::find(plain);
+        // The line before a banner, if it was decoded with the same build.
+        let mut held = None;
         if let Some(banner) = &banner {
+            held = self.suspect.take();
             let is_it = |firmware: &Arc<Firmware>| firmware.build == Some(banner.build);
             if let Some(other) = self.others.iter_mut().find(|other| is_it(other)) {
                 std::mem::swap(other, &mut self.firmware);
+                if let Some(line) = held.take() {
+                    self.lose(line.bytes as u64, show);
+                }
             }
             let known = is_it(&self.firmware);
             self.trust = if known {
@@ -270,14 +276,21 @@ impl Decoder {
                 }
             };
             self.clock = None;
-            if let Some(line) = self.suspect.take() {
-                self.lose(line.bytes as u64, show);
+        }
+        let line = match self.trust {
+            Trust::Mismatch { .. } => None,
+            _ => quietly(|| self.decode(plain, bytes)),
+        };
+        if let Some(held) = held {
+            // A banner that is repeated vouches for the line before it, as any line would; at a
+            // boot, the clock begins anew.
+            let time = line.as_ref().and_then(|line| line.micros);
+            match time.zip(held.micros) {
+                Some((time, since)) if goes_on(time, since) => self.accept(held, show),
+                _ => self.lose(held.bytes as u64, show),
             }
         }
-        if matches!(self.trust, Trust::Mismatch { .. }) {
-            return self.lose(bytes as u64, show);
-        }
-        match quietly(|| self.decode(plain, bytes)) {
+        match line {
             Some(line) if banner.is_some() => self.accept(line, show),
             Some(line) => self.check_time(line, show),
             None => self.lose(bytes as u64, show),
@@ -315,8 +328,7 @@ impl Decoder {
         let Some(time) = line.micros else {
             return self.accept(line, show);
         };
-        let goes_on =
-            |since: u64| time + JITTER >= since && time < since.saturating_add(LONGEST_SILENCE);
+        let goes_on = |since: u64| goes_on(time, since);
         if self.clock.is_some_and(goes_on) {
             if let Some(suspect) = self.suspect.take() {
                 self.lose(suspect.bytes as u64, show);
@@ -363,6 +375,11 @@ impl Decoder {
             bytes: bytes as usize,
         });
     }
+}
+
+/// Can a line of this time come after one of another?
+fn goes_on(time: u64, since: u64) -> bool {
+    time.saturating_add(JITTER) >= since && time < since.saturating_add(LONGEST_SILENCE)
 }
 
 /// One line without commands to a terminal: what a probe logs, others may have sent it.
