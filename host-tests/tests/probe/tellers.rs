@@ -328,24 +328,29 @@ fn assert_told(world: &World) {
     );
 }
 
+/// A host with one page and a teller, for so many seconds.
+fn beside_one_page(seconds: u64) -> Setting {
+    Setting {
+        seconds,
+        tellers: vec![Teller {
+            page: 1,
+            source: TellerSource::Given,
+        }],
+        ..Setting::of(
+            Duration::from_secs(1),
+            &[(HOSTS[0], &["/page0", "/news.xml"])],
+        )
+    }
+}
+
 #[test]
 fn a_sitemap_is_read_to_its_end_in_small_pieces() {
     // Room for so many pages that a few entries are looked up at a time, and then others have a
     // turn: the same is heard, nothing twice.
     let heard = |additions: usize| {
         let setting = Setting {
-            hosts: vec![(
-                HOSTS[0],
-                Duration::from_secs(1),
-                vec!["/page0", "/news.xml"],
-            )],
-            seconds: 300,
-            tellers: vec![Teller {
-                page: 1,
-                source: TellerSource::Given,
-            }],
             additions,
-            ..Setting::default()
+            ..beside_one_page(300)
         };
         let (world, _) = setting.run(|hit| {
             let text = match hit.target.as_str() {
@@ -372,20 +377,7 @@ fn a_teller_that_cannot_be_read_is_refused_with_a_line() {
         ("\u{1f}\u{b}\u{8}packed", FeedError::Gzip),
         ("<html>not here</html>", FeedError::Root),
     ] {
-        let setting = Setting {
-            hosts: vec![(
-                HOSTS[0],
-                Duration::from_secs(1),
-                vec!["/page0", "/news.xml"],
-            )],
-            seconds: 60,
-            tellers: vec![Teller {
-                page: 1,
-                source: TellerSource::Given,
-            }],
-            ..Setting::default()
-        };
-        let (world, _) = setting.run(move |hit| match hit.target.as_str() {
+        let (world, _) = beside_one_page(60).run(move |hit| match hit.target.as_str() {
             "/news.xml" => Answer::page(body),
             "/page0" => Answer::page("hello"),
             _ => Answer::none(),
