@@ -149,7 +149,7 @@ fn build(
     let told = told.bytes()?;
     // A board without a budget for it has never been seen to hold it.
     budgets::check_combination(board, &features)?;
-    list.check_date(&options)?;
+    list.join.check_date(options.sntp.is_some())?;
     let is_told = options.gateway.is_some() || options.sntp.is_some();
     if let Some(note) = trust::needs_time_server(&listing).filter(|_| !is_told) {
         say(note);

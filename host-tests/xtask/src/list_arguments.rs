@@ -69,22 +69,6 @@ impl ListArguments {
         }
     }
 
-    /// Does a board know the date before it has to check its broker's certificate? Pages' hosts
-    /// could say it, but nobody is asked without a lease.
-    ///
-    /// # Errors
-    /// [`Error::Usage`], if it does not.
-    pub fn check_date(&self, options: &Options) -> Result<(), Error> {
-        match &self.join.fleet {
-            Some(broker) if broker.tls && options.sntp.is_none() => Err(Error::Usage(
-                "found --fleet mqtts:// without --sntp HOST, expected a time server: without the \
-                date the board can check no certificate, and would never reach its broker"
-                    .into(),
-            )),
-            _ => Ok(()),
-        }
-    }
-
     /// Reads the list.
     pub fn read(&self) -> Result<(Listing, Options), Error> {
         let Some(pages) = &self.pages else {
@@ -129,20 +113,5 @@ mod tests {
         };
         assert_eq!(features("mqtt://a:b@192.0.2.1/f"), ["fleet"]);
         assert_eq!(features("mqtts://a:b@192.0.2.1/f"), ["fleet", "tls"]);
-    }
-
-    #[test]
-    fn a_certificate_needs_a_date() {
-        let checked = |url: &str, more: &[&str]| {
-            let words = ["test", "--fleet", url].into_iter();
-            let Command { list } = Command::parse_from(words.chain(more.iter().copied()));
-            let (_, options) = list.read().expect("no list");
-            list.check_date(&options).map_err(|why| why.to_string())
-        };
-        assert_eq!(checked("mqtt://a:b@192.0.2.1/f", &[]), Ok(()));
-        let secure = "mqtts://a:b@192.0.2.1/f";
-        assert_eq!(checked(secure, &["--sntp", "192.0.2.2"]), Ok(()));
-        let why = checked(secure, &[]).expect_err("no date");
-        assert!(why.contains("expected a time server"), "{why}");
     }
 }

@@ -54,4 +54,42 @@ impl JoinArgs {
             lease: self.lease,
         }))
     }
+
+    /// Does a board know the date before it has to check its broker's certificate? Pages' hosts
+    /// could say it, but nobody is asked without a lease.
+    ///
+    /// # Errors
+    /// [`Error::Usage`], if it does not.
+    pub fn check_date(&self, has_time_server: bool) -> Result<(), Error> {
+        match &self.fleet {
+            Some(broker) if broker.tls && !has_time_server => Err(Error::Usage(
+                "found --fleet mqtts:// without --sntp HOST, expected a time server: without the \
+                date the board can check no certificate, and would never reach its broker"
+                    .into(),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_needs_a_date() {
+        let checked = |url: &str, has_time_server: bool| {
+            let join = JoinArgs {
+                fleet: BrokerUrl::parse(url).ok(),
+                probe: None,
+                lease: Duration::HOUR,
+            };
+            join.check_date(has_time_server)
+                .map_err(|why| why.to_string())
+        };
+        assert_eq!(checked("mqtt://a:b@192.0.2.1/f", false), Ok(()));
+        assert_eq!(checked("mqtts://a:b@192.0.2.1/f", true), Ok(()));
+        let why = checked("mqtts://a:b@192.0.2.1/f", false).expect_err("no date");
+        assert!(why.contains("expected a time server"), "{why}");
+    }
 }
