@@ -61,8 +61,13 @@ pub fn needs_time_server(listing: &Listing) -> Option<&'static str> {
 /// Reads a pin such as `sha256/` and 44 characters of base64.
 pub fn pin(text: &str) -> Option<Pin> {
     let digits = text.strip_prefix("sha256/")?;
-    let digits = digits.strip_prefix('/').unwrap_or(digits);
-    let digits = digits.strip_suffix('=').filter(|rest| rest.len() == 43)?;
+    let digits = digits.strip_suffix('=')?;
+    // Some write `sha256//`; but one hash in 64 begins with a slash of its own.
+    let digits = match digits.len() {
+        43 => digits,
+        44 => digits.strip_prefix('/')?,
+        _ => return None,
+    };
     let mut bits: u32 = 0;
     let mut count = 0;
     let mut bytes = Vec::new();
@@ -98,6 +103,10 @@ mod tests {
         assert_eq!(pin[..4], [0xe3, 0xb0, 0xc4, 0x42]);
         assert_eq!(pin[31], 0x55);
         assert_eq!(super::pin(&text.replace("sha256/", "sha256//")), Some(pin));
+        let slash = "sha256//Ijx1eSBAFpSOJTFihldmAOLhDVGDl6GyIz+z5MlVDw=";
+        let begin = super::pin(slash).map(|pin| pin[..2].to_vec());
+        assert_eq!(begin, Some(vec![0xfc, 0x88]));
+        assert!(super::pin(&slash.replace("sha256/", "sha256//")).is_some());
         for wrong in [
             "",
             "sha256/",
