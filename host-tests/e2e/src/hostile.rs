@@ -266,9 +266,12 @@ pub fn on_this_computer(slow: bool) -> Result<()> {
     );
     if let Some(names) = &names {
         let heard = lies_heard(&names.asked)?;
-        for (number, lie) in LIES.iter().enumerate() {
-            let name = format!("d{number}.test");
-            ensure!(heard.contains(&name), "{name} is unknown ({})", lie.name);
+        ensure!(!heard.is_empty(), "nobody asked where redirects lead");
+        // In twelve seconds some of them are: each is behind a robots.txt, a page and two gaps.
+        if slow {
+            let is_unknown = |number: &usize| !heard.contains(&format!("d{number}.test"));
+            let unknown: Vec<usize> = (0..LIES.len()).filter(is_unknown).collect();
+            ensure!(unknown.is_empty(), "lies {unknown:?} are unknown");
         }
     }
     let forbidden = |asked: &&Asked| asked.path == "/no";
