@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// The port that devices ask; a device cannot be told another.
 const PORT: u16 = 53;
@@ -141,21 +142,29 @@ const fn lie(name: &'static str, reply: fn(&Query<'_>) -> Option<Vec<u8>>) -> Li
     Lie { name, reply }
 }
 
+/// How often a name server looks whether it is still needed.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
 /// Names that were asked for.
 pub type Asked = Arc<Mutex<Vec<String>>>;
 
 /// Starts the name server at this address of loopback: `d0.test` and so on are answered by [`LIES`],
-/// every other name is `here`, where whoever asks finds this computer.
+/// every other name is `here`, where whoever asks finds this computer. It ends when nobody holds what
+/// was asked any more, so that the next one finds its port free.
 ///
 /// # Errors
 /// The port is somebody else's, or not for everybody.
 pub fn serve(at: Ipv4Addr, here: Ipv4Addr) -> std::io::Result<Asked> {
     let socket = UdpSocket::bind((at, PORT))?;
+    socket.set_read_timeout(Some(LOOK_AGAIN))?;
     let asked = Asked::default();
     let log = Arc::clone(&asked);
     thread::spawn(move || {
         let mut buffer = [0; 512];
-        while let Ok((count, from)) = socket.recv_from(&mut buffer) {
+        while Arc::strong_count(&log) > 1 {
+            let Ok((count, from)) = socket.recv_from(&mut buffer) else {
+                continue;
+            };
             let Some((name, reply)) = answer(&buffer[..count], here) else {
                 continue;
             };
