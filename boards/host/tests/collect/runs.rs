@@ -20,7 +20,10 @@ fn serve(mut answer: impl FnMut(&str, &str) -> String + Send + 'static) -> u16 {
             let mut head = [0; 2048];
             let count = (&stream).read(&mut head).unwrap_or(0);
             let head = String::from_utf8_lossy(&head[..count]);
-            let path = head.split(' ').nth(1).unwrap_or_default();
+            // A run that ends leaves connections behind on which nothing was asked.
+            let Some(path) = head.split(' ').nth(1) else {
+                continue;
+            };
             let answer = match path {
                 "/robots.txt" => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".into(),
                 _ => answer(path, &head),
@@ -48,8 +51,8 @@ pub fn serve_changing(more: usize) -> u16 {
     })
 }
 
-/// The statuses that a server has answered.
-type Answered = Arc<Mutex<Vec<u16>>>;
+/// What a server was asked for, and the statuses that it answered.
+type Answered = Arc<Mutex<Vec<(String, u16)>>>;
 
 /// Serves pages that never change, and says so to whoever knows them.
 fn serve_steady() -> (u16, Answered) {
@@ -63,7 +66,9 @@ fn serve_steady() -> (u16, Answered) {
             ),
             false => (200, page("ETag: \"one\"\r\n", &format!("all of {path}"))),
         };
-        log.lock().expect("nobody panics").push(status);
+        log.lock()
+            .expect("nobody panics")
+            .push((path.to_owned(), status));
         answer
     });
     (port, answered)
@@ -168,7 +173,7 @@ fn what_found_no_room_while_the_collector_was_away_is_fetched_and_delivered_agai
     // The last visits ask as visits do: everything is there.
     let answered = answered.lock().expect("nobody panics");
     let last = &answered[answered.len() - PAGES / 2..];
-    assert!(last.iter().all(|status| *status == 304), "{last:?}");
+    assert!(last.iter().all(|(_, status)| *status == 304), "{last:?}");
     let _ = std::fs::remove_dir_all(&folder);
 }
 
