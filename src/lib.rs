@@ -82,7 +82,7 @@
 //!   scheduler   → plan, pace, polite, learn, constraints, model
 //!
 //!   fetch       →
-//!   xml         →
+//!   xml         → fetch
 //!   feed        → fetch, xml
 //!   rank        → fetch
 //!   discover    → fetch, rank
@@ -97,7 +97,7 @@
 //!   collect     → fetch
 //!   push        →
 //!   probe       → catalog, image, scheduler, polite, fetch, learn, model, store, sntp, boot, plan,
-//!                 fleet, collect, feed, rank, discover
+//!                 fleet, collect, xml, feed, rank, discover
 //! ```
 //!
 //! # Words
