@@ -2,7 +2,7 @@
 //! of its room. cargo-mutants says which faults there are.
 //!
 //! A sample that is the same for the same seed, or all of them. Survivors have to be known, with a
-//! reason each, in `host-tests/mutants.toml`. Faults by hand are there, too, see [`by_hand`]: all of
+//! reason each, in `host-tests/mutants.toml`. Faults by hand are there, too, see `by_hand`: all of
 //! them have to be caught.
 //!
 //! Compiling takes longer than testing, so that all mutants are compiled at once, each behind a
@@ -92,7 +92,7 @@ const ROOMS: &[Room] = &[
 /// What to try.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<'a> {
-    /// Only this room; [`BY_HAND`] for the faults that somebody thought of.
+    /// Only this room; `by-hand` for the faults that somebody thought of.
     pub room: Option<&'a str>,
     /// All mutants instead of a sample.
     pub all: bool,
