@@ -190,7 +190,10 @@ fn status(answer: &[u8]) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
+    use crate::board::verify::Trust;
 
     #[test]
     fn a_status_is_read_as_soon_as_it_is_there() {
@@ -207,6 +210,18 @@ mod tests {
         // The longest body that is collected, over an uplink of 256 kbit/s.
         let sent = Duration::from_secs((1 << 20) * 8 / 256_000);
         assert!(patience(1 << 20) > PATIENCE + sent);
+    }
+
+    #[test]
+    fn a_silent_server_is_left_as_soon_as_nobody_waits() {
+        let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/", silent.local_addr().expect("bound"));
+        let url = PostUrl::parse(&url).expect("a URL");
+        let connect = HostConnect::new(Trust::default());
+        let mut post = Post::new(url, connect, HostResolve::default());
+        let sent = post.send_while("text/plain", None, b"body", || false);
+        // Not the sentence of patience that ran out.
+        assert_eq!(sent, Err("no answer before the end".to_owned()));
     }
 
     #[test]

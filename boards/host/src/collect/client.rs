@@ -392,9 +392,7 @@ mod tests {
             let label = courier.wants(page, true).expect("new");
             courier.deliver(label, Exchange::default());
         }
-        let start = Instant::now();
         assert_eq!(courier.finish(), (counts(0, 3), Vec::new()));
-        assert!(start.elapsed() < LAST_MOMENTS + Duration::from_secs(3));
     }
 
     #[test]
