@@ -219,6 +219,7 @@ pub use totals::{Failure, Totals};
 use core::cell::{RefCell, RefMut};
 
 use crate::catalog::Config;
+use crate::fetch::Agent;
 use crate::image::{Image, ImageError};
 #[cfg(feature = "hints")]
 use crate::learn::hints::Hint;
@@ -427,6 +428,11 @@ impl<'a, B: Board> Probe<'a, B> {
     /// How the image wants it to behave.
     pub fn config(&self) -> &Config<'a> {
         &self.setup.config
+    }
+
+    /// Who it says it is, to sites and to its owner's servers.
+    pub fn agent(&self) -> Agent<'a> {
+        self.setup.agent
     }
 
     /// The image it runs on.

@@ -1,6 +1,6 @@
 //! The link as a whole: attends to the broker, and fetches the list that was announced, for ever.
 
-use dunlin::fetch::{Agent, Connect, Resolve};
+use dunlin::fetch::{Connect, Resolve};
 use dunlin::fleet::{Drift, LONGEST, ListError, Member, is_name};
 use dunlin::probe::{Board, FleetEvent, Probe};
 use dunlin::time::{Duration, Instant};
@@ -206,8 +206,7 @@ impl<'a, C: Connect, R: Resolve> Link<'a, C, R> {
     ) -> Option<u32> {
         let wanted = self.duty.wanted.clone()?;
         let version = wanted.version;
-        let config = probe.config();
-        let agent = Agent::new(config.agent, config.contact).ok()?;
+        let agent = probe.agent();
         let network = (&mut self.connect, &mut self.resolve);
         let window = &mut self.memory.window;
         let fetched = wanted.fetch(probe.board(), agent, network, window, device);

@@ -106,6 +106,13 @@ fn is_good<const PAGES: usize, const HOSTS: usize>(half: usize, length: u32) -> 
     image.is_some_and(|image| image.pages() <= PAGES && image.hosts() <= HOSTS)
 }
 
+/// What lies between two addresses of flash.
+#[inline(never)] // Once for all parts.
+fn part<F: ChipFlash>(driver: fn() -> F, from: *const u8, to: *const u8) -> Part<F> {
+    let place = |address: *const u8| (address.addr() as u32).saturating_sub(F::BASE);
+    Part::new(driver(), place(from), place(to), || ())
+}
+
 /// Finds out where updates of this board stand. `driver` makes one more driver of its flash; words
 /// of the boot loader's state have `WORD` bytes.
 pub fn start<F: ChipFlash, const WORD: usize, const PAGES: usize, const HOSTS: usize>(
@@ -114,10 +121,7 @@ pub fn start<F: ChipFlash, const WORD: usize, const PAGES: usize, const HOSTS: u
     list: &List,
     boot: &Boot,
 ) -> Updates<Part<F>, WORD> {
-    let part = |from: *const u8, to: *const u8| {
-        let place = |address: *const u8| (address.addr() as u32).saturating_sub(F::BASE);
-        Part::new(driver(), place(from), place(to), || ())
-    };
+    let part = |from, to| part(driver, from, to);
     let slots = Slots {
         dfu: part(&raw const _dfu_start, &raw const _dfu_end),
         state: part(&raw const _boot_state_start, &raw const _boot_state_end),

@@ -2,7 +2,7 @@
 
 use core::pin::pin;
 
-use dunlin::fetch::{Agent, Ask, Body, Url, within};
+use dunlin::fetch::{Ask, Body, Url, within};
 use dunlin::image::{self, Image};
 use dunlin::probe::{Board, BoardEvent, Probe, Slot};
 use dunlin::time::{Duration, Instant};
@@ -104,9 +104,8 @@ impl Look {
         particulars: &Particulars,
     ) -> Option<Self> {
         let base = Url::parse(below).ok()?;
-        let config = probe.config();
-        let agent = Agent::new(config.agent, config.contact).ok()?;
-        let gateway = config.gateway.map(|gateway| (gateway.host, gateway.port));
+        let agent = probe.agent();
+        let gateway = probe.config().gateway.map(|gateway| (gateway.host, gateway.port));
         let Memory {
             receive,
             send,
