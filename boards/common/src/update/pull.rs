@@ -105,7 +105,10 @@ impl Look {
     ) -> Option<Self> {
         let base = Url::parse(below).ok()?;
         let agent = probe.agent();
-        let gateway = probe.config().gateway.map(|gateway| (gateway.host, gateway.port));
+        let gateway = probe
+            .config()
+            .gateway
+            .map(|gateway| (gateway.host, gateway.port));
         let Memory {
             receive,
             send,
