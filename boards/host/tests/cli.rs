@@ -141,6 +141,38 @@ fn bad_files_are_named_with_line_and_column() {
         "url,min,max\nhttp://a/,3,2\n",
         "column 3 (max): found \"2\", expected at least the minimum, 3",
     );
+    for column in ["min", "max"] {
+        for found in ["-1", "1.5", "often", "4294967296"] {
+            refuses_pages(
+                format!("url,{column}\nhttp://a/,{found}\n"),
+                &format!(
+                    "column 2 ({column}): found \"{found}\", expected a whole number from 0 to 4294967295"
+                ),
+            );
+        }
+    }
+}
+
+#[test]
+fn objectives_and_intervals_are_checked_by_every_command_that_takes_them() {
+    let out = std::env::temp_dir().join(format!("dunlin-refused-{}.img", std::process::id()));
+    let path = out.to_str().expect("a path");
+    for command in [
+        &["run", "-", "--seconds", "0"][..],
+        &["image", "-", "--out", path],
+    ] {
+        for (option, found, expected) in [
+            ("--objective", "speed", "freshness, age"),
+            ("--interval", "0s", "expected an interval from 1s to 49d"),
+            ("--interval", "50d", "expected an interval from 1s to 49d"),
+        ] {
+            let arguments = [command, &[option, found]].concat();
+            refuses(&arguments, b"url\nhttp://a.test/\n", expected);
+        }
+    }
+    assert!(!out.exists());
+    let plan = ["plan", "-", "--crawls", "5", "--objective", "speed"];
+    refuses(&plan, b"url\nhttp://a.test/\n", "freshness, age, harmonic");
 }
 
 #[test]

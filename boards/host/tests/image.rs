@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dunlin::image::Image;
+use dunlin::model::Objective;
 use program::{dunlin, refuses, text};
 
 fn boards() -> PathBuf {
@@ -51,6 +52,24 @@ fn the_image_of_the_examples_is_made_by_hand() {
         Some(bytes),
         "boards/examples/pages.img is another one: DUNLIN_BLESS=1 writes it"
     );
+}
+
+#[test]
+fn the_objective_reaches_the_image() {
+    let out = scratch("objective.img");
+    let path = out.to_str().expect("a path");
+    for (said, expected) in [
+        (&[][..], Objective::Freshness),
+        (&["--objective", "freshness"], Objective::Freshness),
+        (&["--objective", "age"], Objective::Age),
+    ] {
+        let arguments = [&["image", "-", "--out", path], said].concat();
+        let output = dunlin(&arguments, b"url\nhttp://a.test/\n");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let bytes = fs::read(&out).expect("written");
+        let image = Image::parse(&bytes).expect("as a probe reads it");
+        assert_eq!(image.objective(), expected, "{said:?}");
+    }
 }
 
 #[test]

@@ -309,13 +309,13 @@ fn without_a_budget_pages_are_visited_with_manners() {
     assert_eq!(asked, 4, "robots.txt and each page once: {said}");
 }
 
-/// The page that `run --web` serves, and its figures, while it runs.
 #[test]
 fn a_page_is_asked_no_more_often_than_its_max_allows() {
     let (port, log) = serve();
     let list = format!(
         "url,changes_per_day,max\n\
-         http://a.test:{port}/changing,86400,1\nhttp://a.test:{port}/free,86400,\n"
+         http://a.test:{port}/changing,86400,1\nhttp://a.test:{port}/moved,86400,1\n\
+         http://a.test:{port}/free,86400,\n"
     );
     let more = ["--resolve", "*=127.0.0.1", "--interval", "2s"];
     run(&list, 9, "100ms", &more);
@@ -324,17 +324,21 @@ fn a_page_is_asked_no_more_often_than_its_max_allows() {
         let asked = seen.iter().filter(|seen| seen.path == path);
         asked.map(|seen| seen.at).collect()
     };
-    let limited = times("/changing");
-    assert!((2..=5).contains(&limited.len()), "{}", limited.len());
-    let gaps = limited.windows(2).map(|pair| pair[1] - pair[0]);
-    let shortest = gaps.min().unwrap_or_default();
-    // What threads of the server may be late by.
-    let least = Duration::from_millis(1_900);
-    assert!(shortest >= least, "asked again after {shortest:?}");
+    // One that answers, and one that sends elsewhere each time.
+    for path in ["/changing", "/moved"] {
+        let limited = times(path);
+        assert!((2..=5).contains(&limited.len()), "{path}: {limited:?}");
+        let gaps = limited.windows(2).map(|pair| pair[1] - pair[0]);
+        let shortest = gaps.min().unwrap_or_default();
+        // What threads of the server may be late by.
+        let least = Duration::from_millis(1_900);
+        assert!(shortest >= least, "{path} again after {shortest:?}");
+    }
     let free = times("/free").len();
     assert!(free > 15, "without a limit, it was asked {free} times");
 }
 
+/// The page that `run --web` serves, and its figures, while it runs.
 #[test]
 fn a_run_shows_itself_to_a_browser() {
     let (port, _) = serve();

@@ -248,6 +248,22 @@ fn no_page_is_crawled_more_often_than_its_max_allows() {
 }
 
 #[test]
+fn every_page_is_crawled_as_often_as_its_min_wants() {
+    // Nothing but its minimum speaks for the first page.
+    let list = "url,weight,changes_per_day,min\nhttp://a.org/1,0.001,0.001,4\nhttp://a.org/2,1,9,\n\
+        http://b.org/1,1,9,\n";
+    for method in ["carousel", "merge", "transport"] {
+        let output = schedule(
+            list,
+            &["--method", method, "--crawls", "24", "--format", "csv"],
+        );
+        let rows = rows(&output);
+        let wanted = rows.iter().filter(|row| row.2 == "http://a.org/1").count();
+        assert!(wanted >= 4, "{method}: {wanted} crawls, at least 4 wanted");
+    }
+}
+
+#[test]
 fn draws_hosts_over_time() {
     let file = std::env::temp_dir().join(format!("dunlin-schedule-{}.svg", std::process::id()));
     let path = file.to_str().unwrap();

@@ -240,18 +240,36 @@ fn what_a_restart_is_told_counts_for_limits() {
         let told = scheduler.restore_page(page, belief, Duration::HOUR, certain, now);
         assert_eq!(told, Ok(()));
         let mut now = Instant::ZERO;
+        let mut fetches = Vec::new();
         for _ in 0..10_000 {
             match scheduler.next(now) {
-                Decision::Fetch(_) => break,
+                Decision::Fetch(page) => {
+                    fetches.push(now - Instant::ZERO);
+                    let failed = Outcome::Failed;
+                    assert_eq!(scheduler.record(page, failed, now), Ok(()));
+                }
                 Decision::WaitUntil(then) => now = then,
                 Decision::Idle => panic!("there is a page"),
             }
+            if fetches.len() == 3 {
+                break;
+            }
         }
-        now - Instant::ZERO
+        fetches
     };
-    assert!(scheduled(true) >= Duration::HOUR * 11, "an hour has passed");
+    let apart = |fetches: &[Duration]| {
+        assert_eq!(fetches.len(), 3, "{fetches:?}");
+        for pair in fetches.windows(2) {
+            assert!(pair[1] - pair[0] >= Duration::HOUR * 12, "{fetches:?}");
+        }
+    };
+    let known = scheduled(true);
+    assert!(known[0] >= Duration::HOUR * 11, "an hour has passed");
+    apart(&known);
     // Nobody knows how long it was off: one request more may come, but not a burst.
-    assert!(scheduled(false) <= Duration::HOUR * 11);
+    let unknown = scheduled(false);
+    assert!(unknown[0] <= Duration::HOUR * 11);
+    apart(&unknown);
 }
 
 #[test]
