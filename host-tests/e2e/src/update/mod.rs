@@ -389,9 +389,7 @@ pub fn lists(elf: &Path) -> Result<()> {
         !hits(&log, "busy.test", "/new").is_empty(),
         "the new page was not fetched"
     );
-    ["good.test", "third.test"]
-        .iter()
-        .try_for_each(|host| polite(&log, host))
+    crawled_on(&desk)
 }
 
 /// A download that breaks off goes on where it was, also after the power went.
