@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | politeness, robots Crawl-delay | the longer of the two, from the start of a fetch (or its end) | [`MAX_CRAWL_DELAY`] |
 //! | `Retry-After` of a 429 or 5xx, if it is above 0 | what the server asks for | [`MAX_RETRY_AFTER`] |
-//! | 429, 503, network failure; several pages that fail | doubles with each one in a row, ± 25 % at random | [`GateSettings::back_off_ceiling`] |
+//! | 429 or 503 without one, no name, no robots.txt; several pages that fail | doubles with each one in a row, ± 25 % at random | [`GateSettings::back_off_ceiling`] |
 //! | allowed hours | until they begin | a day |
 //!
 //! 429 and Retry-After belong to the *host*: its other pages wait, too. A page that fails while its
@@ -128,14 +128,16 @@ pub enum Answer {
     Served,
     /// It was not asked after all, as when its robots rules forbid the page.
     NotAsked,
-    /// It asked for patience, as by 429 or 503 with `Retry-After`.
+    /// It asked for patience, as by 429 or 5xx with `Retry-After`.
     Refused {
-        /// How long, if it said so.
+        /// How long, if it said so; without that, it backs off as after [`Failed`](Self::Failed).
         retry_after: Option<Duration>,
     },
-    /// It could not be asked, or failed as a whole: connection, name, robots.txt.
+    /// It could not be asked, or failed as a whole: its name, its robots.txt, or a 429 or 503
+    /// without `Retry-After`.
     Failed,
-    /// This page brought no usable answer (5xx, time-out, nonsense). Others may.
+    /// This page brought no usable answer (any other 5xx, time-out, nonsense, no connection).
+    /// Others may.
     Broken {
         /// It did not the last time, either: this says nothing new about the host.
         again: bool,

@@ -8,7 +8,6 @@ use core::task::Poll;
 use embedded_io_async::{Read, Write};
 
 use super::client::Ask;
-use super::fingerprint::Fingerprinter;
 use super::request::Request;
 use super::response::{Head, Response, ResponseError, Step};
 use super::tee::Tee;
@@ -160,14 +159,6 @@ pub trait Body {
     #[cfg(feature = "update")]
     fn is_over(&self) -> bool {
         false
-    }
-}
-
-/// Error pages are fingerprinted, too; nobody uses the result.
-impl Body for Fingerprinter<'_> {
-    fn take(&mut self, _: &Head, bytes: &mut &[u8]) -> bool {
-        self.update(bytes);
-        true
     }
 }
 

@@ -7,6 +7,8 @@ use core::hash::Hasher as _;
 
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
+use super::exchange::Body;
+use super::response::Head;
 #[cfg(feature = "filter")]
 use super::select::{Select, Selecting};
 
@@ -188,6 +190,14 @@ impl<'a> Fingerprinter<'a> {
             *matched = 0;
         }
         (bytes.len(), &[])
+    }
+}
+
+/// Error pages are fingerprinted, too; nobody uses the result.
+impl Body for Fingerprinter<'_> {
+    fn take(&mut self, _: &Head, bytes: &mut &[u8]) -> bool {
+        self.update(bytes);
+        true
     }
 }
 

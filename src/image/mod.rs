@@ -59,12 +59,14 @@
 //! | `auth` | no records: DER certificates of the owner's authorities, one behind the other | public ones only |
 //! | `coll` | no records: the URL of a collector | nothing is collected |
 //! | `lrnt` | no records: [`Learnt`] of some pages, in 14 bytes each | everything is learnt anew |
+//! | `disc` | no records: whether and where pages beyond the list are looked for, as `discover::DiscoverySettings` reads it | the list alone is visited |
+//! | `rank` | no records: how such pages are ranked, as `rank::Ranking` reads it | PageRank |
 //! | `tell` | no records: which pages are tellers, see [`Teller`] | no host tells |
 //! | `PINS` | no records: for each host a byte with the length of its name, the name, and SHA-256 of its public key | no pins |
 //!
 //! Of `laws`, probes obey those of pages that change by the clock; pages of other laws are taken
-//! for Poisson pages. All but `auth`, `coll`, `lrnt`, `PINS`, `goal`, `tell` and `updt` hold
-//! records; other sections may hold what they want ([`Image::section`], `Builder::section`).
+//! for Poisson pages. Sections hold records unless the table says otherwise; sections that are not
+//! in it may hold what they want ([`Image::section`], `Builder::section`).
 //!
 //! | byte | payload that holds records |
 //! |---|---|

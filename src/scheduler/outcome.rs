@@ -20,16 +20,18 @@ pub enum Outcome {
     Gone,
     /// Moved, and the redirect could not be followed.
     Redirected,
-    /// The host asked for patience: 429, or 503 with `Retry-After`.
+    /// The host asked for patience: 429 or any 5xx with `Retry-After`.
     Refused {
-        /// How long, if it said so.
+        /// How long, if it said so; without that, it is left alone as after
+        /// [`Failed`](Self::Failed).
         retry_after: Option<Duration>,
     },
-    /// The host could not be asked, or failed as a whole: its name, its robots.txt.
+    /// The host could not be asked, or failed as a whole: its name, its robots.txt, or a 429 or 503
+    /// that does not say for how long. All of its pages wait.
     Failed,
-    /// This page brought no usable answer (5xx, time-out, nonsense, no connection). It is left
-    /// alone for a while; its host is, too, once [`polite::SEVERAL`](crate::polite::SEVERAL) of its
-    /// pages do that.
+    /// This page brought no usable answer (any other 5xx, time-out, nonsense, no connection). It is
+    /// left alone for a while; its host is, too, once [`polite::SEVERAL`](crate::polite::SEVERAL)
+    /// of its pages do that.
     Broken {
         /// How many times in a row by now, 1 for the first.
         times: u8,
