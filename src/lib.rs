@@ -100,6 +100,15 @@
 //!                 fleet, collect, xml, feed, rank, discover
 //! ```
 //!
+//! # What may grow
+//!
+//! Settings, errors, events and what is only read are `#[non_exhaustive]`: a field or a case more
+//! breaks nobody. What somebody has to answer in full is not, on purpose: a
+//! [`Decision`](scheduler::Decision), what a store is asked for, a command of a fleet's planner,
+//! what a device says of itself before an update. Nor are records and messages, whose fields are
+//! the format in which they are kept or sent: one more is another format, and whoever fills them
+//! has to say what is in it.
+//!
 //! # Words
 //!
 //! | word | meaning |

@@ -45,6 +45,7 @@ pub const ROOM: usize = 4096;
 /// What can be set. Numbers keep their meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum SettingKey {
     /// The name of the Wi-Fi network.
     WifiNetwork = 1,

@@ -10,26 +10,22 @@ use dunlin::image::{
 use dunlin::time::Duration;
 use proptest::prelude::*;
 
-const CONFIG: Config<'_> = Config {
-    agent: "dunlin/0.1",
-    contact: Some("https://example.org/"),
-    per_day: Some(1_000.0),
-    back_off_ms: 60_000,
-    deadline_ms: 30_000,
-    body_bytes: 1 << 20,
-    seed: 7,
-    key: [3; 16],
-    gateway: Some(Gateway {
+const CONFIG: Config<'_> = {
+    let mut config = Config::new("dunlin/0.1");
+    config.contact = Some("https://example.org/");
+    config.per_day = Some(1_000.0);
+    config.seed = 7;
+    config.key = [3; 16];
+    config.gateway = Some(Gateway {
         host: "10.0.2.2",
         port: 3_128,
-    }),
-    address: Address::Dhcp,
-    utc_offset_minutes: -90,
-    log: LogLevel::Info,
-    sntp: Some(TimeServer {
+    });
+    config.utc_offset_minutes = -90;
+    config.sntp = Some(TimeServer {
         host: "time.test",
         port: 1_123,
-    }),
+    });
+    config
 };
 
 const IGNORE: [Ignore<'_>; 2] = [
@@ -461,12 +457,9 @@ fn every_version_is_read() {
         let bytes = std::fs::read(golden(version)).expect("an image of every version");
         assert_eq!(bytes[4..6], version.to_le_bytes());
         let image = Image::parse(&bytes).unwrap_or_else(|why| panic!("version {version}: {why}"));
-        let sntp = CONFIG.sntp.filter(|_| version >= 2);
-        assert_eq!(
-            image.config(),
-            Ok(Config { sntp, ..CONFIG }),
-            "version {version}"
-        );
+        let mut config = CONFIG;
+        config.sntp = CONFIG.sntp.filter(|_| version >= 2);
+        assert_eq!(image.config(), Ok(config), "version {version}");
         assert_eq!((image.hosts(), image.pages()), (1, 3), "version {version}");
         assert_eq!(
             image.page(2).map(|page| page.url),
@@ -623,25 +616,21 @@ proptest! {
         log in 0..4_usize,
     ) {
         let (address, prefix, router, names) = own;
-        let config = Config {
-            agent: &texts[0],
-            contact: there[0].then_some(&texts[1]),
-            per_day,
-            back_off_ms: numbers[0],
-            deadline_ms: numbers[1],
-            body_bytes: numbers[2],
-            seed: numbers[3],
-            key,
-            gateway: there[1].then_some(Gateway { host: &texts[2], port: ports[0] }),
-            address: if there[2] {
-                Address::Dhcp
-            } else {
-                Address::Static { address, prefix, router, names }
-            },
-            utc_offset_minutes,
-            log: [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug][log],
-            sntp: there[1].then_some(TimeServer { host: &texts[3], port: ports[1] }),
-        };
+        let mut config = Config::new(&texts[0]);
+        config.contact = there[0].then_some(&texts[1]);
+        config.per_day = per_day;
+        config.back_off_ms = numbers[0];
+        config.deadline_ms = numbers[1];
+        config.body_bytes = numbers[2];
+        config.seed = numbers[3];
+        config.key = key;
+        config.gateway = there[1].then_some(Gateway { host: &texts[2], port: ports[0] });
+        if !there[2] {
+            config.address = Address::Static { address, prefix, router, names };
+        }
+        config.utc_offset_minutes = utc_offset_minutes;
+        config.log = [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug][log];
+        config.sntp = there[1].then_some(TimeServer { host: &texts[3], port: ports[1] });
         let bytes = Builder::new(&config).build();
         let image = bytes.as_deref().map(Image::parse);
         prop_assert_eq!(image.unwrap().unwrap().config(), Ok(config));

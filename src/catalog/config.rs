@@ -4,6 +4,7 @@ use super::Ignore;
 
 /// How the probe is to behave.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Config<'a> {
     /// The product of the User-Agent, such as `dunlin/0.1`.
     pub agent: &'a str,

@@ -178,6 +178,7 @@ fn frame<const N: usize>(kind: u8, length: usize) -> Bytes<N> {
 
 /// What the probe thinks of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CopyStatus {
     /// It is another version, or one that is not with the collector yet.
     Changed,

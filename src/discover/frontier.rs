@@ -73,6 +73,7 @@ pub enum Target {
 
 /// What the next visit is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a candidate that is to be admitted waits until somebody does it"]
 pub enum VisitPurpose {
     /// Pages that are kept are visited as planned.
     Refresh,

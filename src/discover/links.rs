@@ -15,6 +15,7 @@ pub const ANCHOR: usize = 64;
 /// How a page is linked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum LinkKind {
     /// An `<a>` with a reference.
     Anchor,

@@ -10,10 +10,8 @@ fn main() -> Result<(), ImageError> {
         pages: 2,
         ..Host::new("example.org", 0)
     };
-    let config = Config {
-        per_day: Some(48.0),
-        ..Config::new("dunlin/0.1")
-    };
+    let mut config = Config::new("dunlin/0.1");
+    config.per_day = Some(48.0);
     let bytes = Builder::new(&config)
         .hosts(&[host])
         .pages(&[

@@ -22,6 +22,7 @@ use super::url::{Scheme, UrlHost};
 
 /// A request, and the way it may take.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Ask<'q> {
     /// What is asked for.
     pub request: Request<'q>,

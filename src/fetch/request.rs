@@ -75,6 +75,7 @@ impl<'a> Agent<'a> {
 
 /// A request for one page.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Request<'a> {
     /// The page that is asked for.
     pub url: Url<'a>,
@@ -86,14 +87,13 @@ pub struct Request<'a> {
     pub etag: Option<&'a Etag>,
     /// When the version we know was last modified.
     pub last_modified: Option<HttpDate>,
-    /// Only the bytes from this one on (RFC 9110 §14.2), 0 for all of them. With it, `etag` says of
-    /// which version: what belongs to another one comes whole.
-    #[cfg(feature = "update")]
-    pub from: u32,
     /// Keep the connection: the next fetch from this host is near.
     pub keep_alive: bool,
     /// Ask a forward gateway, which wants the whole URL in the request line.
     pub via_gateway: bool,
+    /// See [`Self::starting_at`]; 0 for all bytes.
+    #[cfg(feature = "update")]
+    from: u32,
 }
 
 impl<'a> Request<'a> {
@@ -105,11 +105,20 @@ impl<'a> Request<'a> {
             method: Method::Get,
             etag: None,
             last_modified: None,
-            #[cfg(feature = "update")]
-            from: 0,
             keep_alive: false,
             via_gateway: false,
+            #[cfg(feature = "update")]
+            from: 0,
         }
+    }
+
+    /// The same for the bytes from this one on (RFC 9110 §14.2), 0 for all of them. With it, `etag`
+    /// says of which version: what belongs to another one comes whole.
+    #[cfg(feature = "update")]
+    #[must_use]
+    pub const fn starting_at(mut self, byte: u32) -> Self {
+        self.from = byte;
+        self
     }
 
     /// Is a version known that the answer may refer to?

@@ -12,6 +12,7 @@ const VERSION: u8 = 1;
 /// Where the URL of a teller comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum TellerSource {
     /// The owner of the list knows it.
     Given,

@@ -40,6 +40,7 @@ pub struct SpreadScratch {
 
 /// Which moments [`spread`] hands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Moments {
     /// As near to the ideal times as the gap allows. Best where crawlers have time to spare.
     Ideal,

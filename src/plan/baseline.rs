@@ -9,6 +9,7 @@ use crate::math::Real;
 /// What a page's share is in proportion to. A page of unknown rate has the assumed one; a
 /// quasi-deterministic page changes once for each crawl that would save something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Share {
     /// The same for all (Cho §5.5.1). Never worse than proportional, for equal weights.
     Uniform,

@@ -73,7 +73,7 @@
 //! # use core::future::Future;
 //! # use core::task::{Context, Waker};
 //! # use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
-//! # use dunlin::catalog::{Address, Config, Host, LogLevel, Page};
+//! # use dunlin::catalog::{Config, Host, Page};
 //! # struct Server(&'static [u8]);
 //! # impl embedded_io_async::ErrorType for Server { type Error = Infallible; }
 //! # impl embedded_io_async::Read for Server {
@@ -104,11 +104,7 @@
 //! #     }
 //! # }
 //! # fn page_list() -> Vec<u8> {
-//! #     let config = Config {
-//! #         agent: "dunlin/0.1", contact: None, per_day: None, back_off_ms: 60_000,
-//! #         deadline_ms: 30_000, body_bytes: 1 << 20, seed: 1, key: [0; 16], gateway: None,
-//! #         address: Address::Dhcp, utc_offset_minutes: 0, log: LogLevel::Info, sntp: None,
-//! #     };
+//! #     let config = Config::new("dunlin/0.1");
 //! #     let host = Host {
 //! #         name: "example.org", gap_ms: 15_000, hours: None, gate: 0, first_page: 0, pages: 1,
 //! #     };

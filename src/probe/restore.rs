@@ -47,6 +47,7 @@ impl Resumed {
 /// Who said what time it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum TimeSource {
     /// A time server, or the board's own clock.
     Server,

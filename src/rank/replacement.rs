@@ -7,6 +7,7 @@
 
 /// What to do with the next visit that is not needed to keep pages fresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "the visit that was chosen is counted as one that was made"]
 pub enum Choice {
     /// Nothing: pages that are kept are visited as planned.
     Refresh,

@@ -32,6 +32,7 @@ pub struct Device<'d> {
 /// What a manifest offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum Offer {
     /// What is in use already.
     Current,

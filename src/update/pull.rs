@@ -209,14 +209,10 @@ impl<'k> Puller<'k> {
         let mut receiver = Receiver::new(&mut download, place.flash);
         let mut request = Request::get(url, self.server.agent);
         request.etag = begun.etag.as_ref().filter(|_| done > 0);
-        request.from = done;
-        let mut ask = Ask::new(request);
+        let mut ask = Ask::new(request.starting_at(done));
         ask.gateway = self.server.gateway;
         // One byte more than was signed shows that there is more.
-        ask.limits = Limits {
-            body_bytes: manifest.length.saturating_add(1),
-            ..Limits::DEFAULT
-        };
+        ask.limits = Limits::DEFAULT.with_body_bytes(manifest.length.saturating_add(1));
         let is_whole = transport.request(&mut ask, &mut receiver).await;
         let mut refusal = receiver.refusal();
         if !is_whole && refusal.is_none() {

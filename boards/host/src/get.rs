@@ -53,16 +53,11 @@ async fn follow(
         let here = Url::parse(&at).map_err(said)?;
         let mut connect = tapes.around(0, connect.clone());
         let mut client = Client::new(&mut connect);
-        let mut ask = Ask {
-            // The user wrote the first URL; where others lead, is checked.
-            hops: Some(&hops).filter(|hops| hops.count() > 0),
-            listed: hops.count() == 0,
-            limits: Limits {
-                body_bytes: LONGEST_BODY,
-                ..Limits::DEFAULT
-            },
-            ..Ask::new(Request::get(here, agent))
-        };
+        let mut ask = Ask::new(Request::get(here, agent));
+        // The user wrote the first URL; where others lead, is checked.
+        ask.hops = Some(&hops).filter(|hops| hops.count() > 0);
+        ask.listed = hops.count() == 0;
+        ask.limits = Limits::DEFAULT.with_body_bytes(LONGEST_BODY);
         let mut body = Dropped;
         let asked = client.request(&mut ask, &mut resolve, &mut window, &mut body);
         let fetched = asked.await.map_err(|why| match why {

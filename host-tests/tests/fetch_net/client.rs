@@ -57,10 +57,8 @@ pub async fn ask(
     limits: Limits,
     patience: Duration,
 ) -> Result<Got, Failure> {
-    let ask = Ask {
-        limits,
-        ..Ask::new(*request)
-    };
+    let mut ask = Ask::new(*request);
+    ask.limits = limits;
     send(client, ask, &mut loopback(), patience).await
 }
 
@@ -139,11 +137,9 @@ pub fn follow(start: &str, resolve: &mut HostResolve) -> Result<(Got, bool), Fai
             let url = Url::parse(&at).unwrap();
             // The page list here is the first URL alone.
             let listed = url.host_text() == Url::parse(start).unwrap().host_text();
-            let ask = Ask {
-                hops: Some(&hops),
-                listed,
-                ..Ask::new(Request::get(url, agent()))
-            };
+            let mut ask = Ask::new(Request::get(url, agent()));
+            ask.hops = Some(&hops);
+            ask.listed = listed;
             let mut connector = HostConnect::new(Trust::default());
             let got = send(&mut Client::new(&mut connector), ask, resolve, PATIENCE).await?;
             let Some(target) = got

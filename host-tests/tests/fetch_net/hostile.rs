@@ -201,10 +201,7 @@ fn endless_bodies_are_taken_to_the_limit() {
             "1\r\nx\r\n",
         ),
     ] {
-        let limits = Limits {
-            body_bytes: 10_000,
-            ..Limits::DEFAULT
-        };
+        let limits = Limits::DEFAULT.with_body_bytes(10_000);
         let page = get(
             &format!("http://127.0.0.1:{}/", flood(head, piece)),
             limits,

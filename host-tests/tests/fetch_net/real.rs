@@ -203,10 +203,7 @@ fn common(server: &Server) {
     assert_eq!(big.fingerprint, fingerprint(&vec![b'x'; 1 << 20]));
     let whole = get(
         &server.url("/big.bin"),
-        Limits {
-            body_bytes: 4 << 20,
-            ..Limits::DEFAULT
-        },
+        Limits::DEFAULT.with_body_bytes(4 << 20),
         PATIENCE,
     )
     .unwrap();
@@ -226,10 +223,8 @@ fn robots(server: &Server) {
     let private = server.url("/private/x");
     let mut reader = RobotsReader::new("dunlin", Judge::new(Url::parse(&private).unwrap()));
     block_on(async {
-        let mut ask = Ask {
-            limits: LIMITS,
-            ..Ask::new(Request::get(Url::parse(&file).unwrap(), agent()))
-        };
+        let mut ask = Ask::new(Request::get(Url::parse(&file).unwrap(), agent()));
+        ask.limits = LIMITS;
         let mut connector = HostConnect::new(Trust::default());
         let mut client = Client::new(&mut connector);
         let mut buffer = [0; 512];
@@ -260,28 +255,22 @@ fn lasting(server: &Server) {
             .await
             .unwrap();
         let etag = first.head.etag.expect("a tag");
-        let by_tag = Request {
-            etag: Some(&etag),
-            ..request
-        };
+        let mut by_tag = request;
+        by_tag.etag = Some(&etag);
         let same = ask(&mut client, &by_tag, Limits::DEFAULT, PATIENCE)
             .await
             .unwrap();
         assert_eq!((same.kind, same.reusable), (AnswerKind::NotModified, true));
         // A listing is made up as it goes: it comes in chunks.
-        let chunked = Request {
-            url: Url::parse(&listing).unwrap(),
-            ..request
-        };
+        let mut chunked = request;
+        chunked.url = Url::parse(&listing).unwrap();
         let chunked = ask(&mut client, &chunked, Limits::DEFAULT, PATIENCE)
             .await
             .unwrap();
         assert!(chunked.kind == AnswerKind::Page && chunked.reusable && chunked.bytes > 0);
         // As a gateway is asked: the whole URL in the request line.
-        let absolute = Request {
-            via_gateway: true,
-            ..request
-        };
+        let mut absolute = request;
+        absolute.via_gateway = true;
         let absolute = ask(&mut client, &absolute, Limits::DEFAULT, PATIENCE)
             .await
             .unwrap();
@@ -297,12 +286,8 @@ fn parts(server: &Server) {
     const WHOLE: u32 = 3 << 20;
     const FROM: u32 = WHOLE - 1_000;
     let url = server.url("/big.bin");
-    let limits = Limits {
-        body_bytes: WHOLE,
-        ..Limits::DEFAULT
-    };
-    let mut rest = Request::get(Url::parse(&url).unwrap(), agent());
-    rest.from = FROM;
+    let limits = Limits::DEFAULT.with_body_bytes(WHOLE);
+    let mut rest = Request::get(Url::parse(&url).unwrap(), agent()).starting_at(FROM);
     let part = request(&rest, limits, PATIENCE).unwrap();
     let the_rest = ContentRange {
         first: FROM,
@@ -323,9 +308,8 @@ fn parts(server: &Server) {
     rest.etag = Some(&other);
     let whole = request(&rest, limits, PATIENCE).unwrap();
     assert_eq!((whole.head.status, whole.bytes), (200, WHOLE));
-    rest.from = WHOLE;
     rest.etag = None;
-    let beyond = request(&rest, limits, PATIENCE).unwrap();
+    let beyond = request(&rest.starting_at(WHOLE), limits, PATIENCE).unwrap();
     assert_eq!(beyond.head.status, 416);
 }
 

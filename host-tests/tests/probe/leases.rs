@@ -293,10 +293,8 @@ fn a_device_keeps_its_own_time_server_whichever_list_came() {
         port: 1_123,
     };
     let image = |sntp| {
-        let config = Config {
-            sntp,
-            ..Config::new("dunlin/0.1")
-        };
+        let mut config = Config::new("dunlin/0.1");
+        config.sntp = sntp;
         Builder::new(&config).build().expect("an image")
     };
     for (own, listed, asked) in [

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use dunlin::catalog::{
-    Address, ChangeLaw, Config, CrawlLimits, Gateway, Host, LogLevel, Name, Page, TimeServer,
+    ChangeLaw, Config, CrawlLimits, Gateway, Host, LogLevel, Name, Page, TimeServer,
 };
 use dunlin::collect::Collector;
 use dunlin::constraints::{ClockUpdate, Updates};
@@ -356,21 +356,14 @@ impl Setting {
     }
 
     fn image(&self) -> Vec<u8> {
-        let config = Config {
-            agent: "dunlin/0.1",
-            contact: None,
-            per_day: self.per_day,
-            back_off_ms: self.back_off_ms,
-            deadline_ms: 30_000,
-            body_bytes: 1 << 20,
-            seed: 1,
-            key: [3; 16],
-            gateway: self.gateway,
-            address: Address::Dhcp,
-            utc_offset_minutes: self.utc_offset_minutes,
-            log: LogLevel::Debug,
-            sntp: self.sntp,
-        };
+        let mut config = Config::new("dunlin/0.1");
+        config.per_day = self.per_day;
+        config.back_off_ms = self.back_off_ms;
+        config.key = [3; 16];
+        config.gateway = self.gateway;
+        config.utc_offset_minutes = self.utc_offset_minutes;
+        config.log = LogLevel::Debug;
+        config.sntp = self.sntp;
         let mut hosts = Vec::new();
         let mut urls = Vec::new();
         for (index, (name, gap, paths)) in self.hosts.iter().enumerate() {

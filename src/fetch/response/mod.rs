@@ -28,6 +28,7 @@ pub enum Method {
 /// How much of a response is worth reading. A server that exceeds them is cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub struct Limits {
     /// Bytes of head, interim heads and trailers together.
     pub head_bytes: u32,
@@ -50,6 +51,13 @@ impl Limits {
         extension_bytes: 4_096,
         body_bytes: 1 << 20,
     };
+
+    /// The same with another [`body_bytes`](Self::body_bytes).
+    #[must_use]
+    pub const fn with_body_bytes(mut self, bytes: u32) -> Self {
+        self.body_bytes = bytes;
+        self
+    }
 }
 
 impl Default for Limits {

@@ -33,10 +33,7 @@ use super::response::Limits;
 
 /// Limits for fetching a robots.txt: RFC 9309 §2.5 wants at least 500 KiB read; the rest is
 /// ignored.
-pub const LIMITS: Limits = Limits {
-    body_bytes: 500 * 1024,
-    ..Limits::DEFAULT
-};
+pub const LIMITS: Limits = Limits::DEFAULT.with_body_bytes(500 * 1024);
 
 /// Takes the rules of our group, in the file's order.
 pub trait RuleSink {
@@ -60,6 +57,7 @@ pub struct Ruling<'r> {
 
 /// What decided about a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reason<'r> {
     /// No rule matches.
     NoRule,

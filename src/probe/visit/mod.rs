@@ -249,10 +249,7 @@ impl<'a> Visit<'a> {
             Step::Page { .. } => (
                 self.url(),
                 self.redirect.as_ref().map(|redirect| &redirect.hops),
-                Limits {
-                    body_bytes: setup.config.body_bytes,
-                    ..Limits::DEFAULT
-                },
+                Limits::DEFAULT.with_body_bytes(setup.config.body_bytes),
             ),
             Step::Denied | Step::Unreadable | Step::Missing => return None,
         };

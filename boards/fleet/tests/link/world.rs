@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use dunlin::catalog::{Address, Config, Host, LogLevel, Page};
+use dunlin::catalog::{Config, Host, Page};
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
 use dunlin::fleet::{LONGEST, ProbeTopic, encode, topic};
 use dunlin::image::{Image, build};
@@ -177,21 +177,7 @@ impl Device for Kept {
 
 /// A page image of two pages.
 pub fn list() -> Vec<u8> {
-    let config = Config {
-        agent: "dunlin/0.1",
-        contact: None,
-        per_day: None,
-        back_off_ms: 60_000,
-        deadline_ms: 30_000,
-        body_bytes: 1 << 20,
-        seed: 1,
-        key: [0; 16],
-        gateway: None,
-        address: Address::Dhcp,
-        utc_offset_minutes: 0,
-        log: LogLevel::Info,
-        sntp: None,
-    };
+    let config = Config::new("dunlin/0.1");
     let host = Host {
         name: "example.org",
         gap_ms: 1_000,

@@ -47,10 +47,7 @@ impl Answer {
     /// # Errors
     /// It is no HTTP, or ends in the middle.
     pub fn read(bytes: &[u8], most: u32) -> Result<Self, ResponseError> {
-        let limits = Limits {
-            body_bytes: most,
-            ..Limits::DEFAULT
-        };
+        let limits = Limits::DEFAULT.with_body_bytes(most);
         let mut response = Response::new(Method::Get, limits);
         let mut input = bytes;
         let mut head = &bytes[..0];

@@ -240,10 +240,7 @@ fn receive(
     };
     // The fetcher's own parser takes the body apart: how a body is framed is the same in both
     // directions.
-    let limits = Limits {
-        body_bytes: MOST_BODY,
-        ..Limits::DEFAULT
-    };
+    let limits = Limits::DEFAULT.with_body_bytes(MOST_BODY);
     let mut body = Response::new(Method::Get, limits);
     let framed = format!("HTTP/1.1 200 OK\r\n{framing}\r\n\r\n");
     let mut holding = Holding {

@@ -433,25 +433,19 @@ pub fn key_of_seed(seed: u32) -> [u8; 16] {
 
 fn config(options: &Options) -> Config<'_> {
     let millis = |duration: Duration| u32::try_from(duration.as_millis()).unwrap_or(u32::MAX);
-    Config {
-        agent: &options.agent,
-        contact: options.contact.as_deref(),
-        per_day: options.per_day.map(|rate| rate as f32),
-        back_off_ms: millis(options.back_off),
-        deadline_ms: millis(options.deadline),
-        body_bytes: 1 << 20,
-        seed: options.seed,
-        key: options.key.unwrap_or_else(|| key_of_seed(options.seed)),
-        gateway: options
-            .gateway
-            .as_ref()
-            .map(|(host, port)| Gateway { host, port: *port }),
-        address: options.address,
-        utc_offset_minutes: options.utc_offset_minutes,
-        log: options.log,
-        sntp: options
-            .sntp
-            .as_ref()
-            .map(|(host, port)| TimeServer { host, port: *port }),
-    }
+    let mut config = Config::new(&options.agent);
+    config.contact = options.contact.as_deref();
+    config.per_day = options.per_day.map(|rate| rate as f32);
+    config.back_off_ms = millis(options.back_off);
+    config.deadline_ms = millis(options.deadline);
+    config.seed = options.seed;
+    config.key = options.key.unwrap_or_else(|| key_of_seed(options.seed));
+    let gateway = options.gateway.as_ref();
+    config.gateway = gateway.map(|(host, port)| Gateway { host, port: *port });
+    config.address = options.address;
+    config.utc_offset_minutes = options.utc_offset_minutes;
+    config.log = options.log;
+    let sntp = options.sntp.as_ref();
+    config.sntp = sntp.map(|(host, port)| TimeServer { host, port: *port });
+    config
 }

@@ -39,13 +39,11 @@ fn page(url: &str, answer: &[u8]) -> Option<bool> {
     .ok()?;
     let url = Url::parse(url).ok()?;
     let etag = Etag::new(black_box(b"\"v1\""));
-    let request = Request {
-        etag: etag.as_ref(),
-        last_modified: HttpDate::from_unix(black_box(0)),
-        keep_alive: black_box(true),
-        via_gateway: black_box(true),
-        ..Request::get(url, agent)
-    };
+    let mut request = Request::get(url, agent);
+    request.etag = etag.as_ref();
+    request.last_modified = HttpDate::from_unix(black_box(0));
+    request.keep_alive = black_box(true);
+    request.via_gateway = black_box(true);
     let ignore = [Ignore {
         from: black_box(b"nonce=\""),
         to: black_box(b"\""),
@@ -54,12 +52,10 @@ fn page(url: &str, answer: &[u8]) -> Option<bool> {
     let mut buffer = [0; 1024];
     let mut hops = Hops::from(&url);
     // The way to a redirect's target leads through the check of addresses.
-    let mut ask = Ask {
-        hops: Some(&hops),
-        listed: black_box(false),
-        gateway: black_box(Some(("10.0.2.2", 3128))),
-        ..Ask::new(request)
-    };
+    let mut ask = Ask::new(request);
+    ask.hops = Some(&hops);
+    ask.listed = black_box(false);
+    ask.gateway = black_box(Some(("10.0.2.2", 3128)));
     let fetched = fetch(answer, &mut ask, &mut buffer, &mut hasher)?;
     black_box((
         fetched.wait(None),
@@ -101,10 +97,8 @@ fn robots(url: &str, answer: &[u8]) -> Option<bool> {
     );
     let mut buffer = [0; 512];
     let mut kept = RobotsReader::new(request.agent.token(), Rules::new([0; 256]));
-    let mut ask = Ask {
-        limits: LIMITS,
-        ..Ask::new(request)
-    };
+    let mut ask = Ask::new(request);
+    ask.limits = LIMITS;
     let fetched = fetch(answer, &mut ask, &mut buffer, &mut kept)?;
     let mut host = HostRobots::UNKNOWN;
     host.record(

@@ -63,11 +63,9 @@ pub fn rows(rows: &mut Vec<Row>) {
         return;
     };
     let etag = Etag::new(b"\"v1\"");
-    let request = Request {
-        etag: etag.as_ref(),
-        last_modified: HttpDate::from_unix(0),
-        ..Request::get(url, agent)
-    };
+    let mut request = Request::get(url, agent);
+    request.etag = etag.as_ref();
+    request.last_modified = HttpDate::from_unix(0);
     let mut ask = Ask::new(request);
     let mut window = [0; WINDOW];
     let mut connector = Nowhere;
