@@ -78,7 +78,7 @@
 //!   pace        →
 //!   polite      →
 //!   learn       →
-//!   constraints →
+//!   constraints → model
 //!   scheduler   → plan, pace, polite, learn, constraints, model
 //!
 //!   fetch       →

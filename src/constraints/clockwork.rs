@@ -1,6 +1,8 @@
 //! Pages that change by the clock: at which of the moments to visit them.
 
 use super::Updates;
+use crate::model::Objective;
+use crate::model::quasi::Walk;
 
 /// The updates that a decision looks ahead to.
 const AHEAD: usize = 12;
@@ -10,11 +12,12 @@ const AHEAD: usize = 12;
 ///
 /// A visit belongs just after an update. Which updates are worth one follows from what a visit
 /// costs: [`Self::next`] looks at the next twelve and finds the visits that cost least together
-/// with the staleness they leave (a dynamic programme over the last visit; see
-/// [`model::quasi`](crate::model::quasi)).
+/// with the staleness they leave (a dynamic programme over the last visit). What it costs to wait
+/// is [`model::quasi`](crate::model::quasi)'s, which chooses the crawls of a timetable.
 ///
 /// ```
 /// use dunlin::constraints::{ClockUpdate, Clockwork, Updates};
+/// use dunlin::model::Objective;
 /// use dunlin::time::Duration;
 ///
 /// // At 0:00 and at 1:00, for sure.
@@ -23,7 +26,8 @@ const AHEAD: usize = 12;
 /// let clock = Clockwork::new(86_400_000, Updates::from_bytes(&bytes));
 /// // Visited at 1:00: what is found at 0:00 lasts for an hour, what is found at 1:00 for 23.
 /// let one = clock.phase(3_600_000_000);
-/// let hours = |price| clock.next(one, false, price).map(|visit| (visit.days * 24.0).round());
+/// let next = |price| clock.next(one, Objective::Freshness, price);
+/// let hours = |price| next(price).map(|visit| (visit.days * 24.0).round());
 /// assert_eq!(hours(0.5), Some(24.0));
 /// assert_eq!(hours(0.01), Some(23.0));
 /// assert_eq!(hours(0.97), None, "no update is worth so much");
@@ -80,10 +84,10 @@ impl<'a> Clockwork<'a> {
     }
 
     /// The days from a visit at this phase until the next one, which is just at an update, if a
-    /// visit costs `price` days of staleness (or, if `age` is what counts, of age × days); `None`
+    /// visit costs `price` days of staleness (or, if age is the objective, of age × days); `None`
     /// if none of the next twelve updates is worth a visit. Work: the updates, and 90 steps.
     #[inline(never)] // Once for both callers.
-    pub fn next(&self, phase: f32, age: bool, price: f32) -> Option<NextVisit> {
+    pub fn next(&self, phase: f32, objective: Objective, price: f32) -> Option<NextVisit> {
         let first = self.first_after(phase);
         // Backwards: what the time from each update on costs if the page is visited there.
         let mut stops = [Stop::VISIT; AHEAD + 2];
@@ -100,16 +104,16 @@ impl<'a> Clockwork<'a> {
             let mut walk = Walk::from(here.time);
             here.cost = f32::INFINITY;
             for (index, stop) in after.iter().enumerate() {
-                walk.on_to(stop.time, age);
+                let waited = walk.wait(stop.time, objective);
                 // The last stop ends the look ahead: nobody is visited there.
                 let is_end = index + 1 == later;
-                let cost = walk.cost + if is_end { 0.0 } else { stop.cost + price };
+                let cost = waited + if is_end { 0.0 } else { stop.cost + price };
                 if cost < here.cost {
                     here.cost = cost;
                     here.visits = if is_end { 1.0 } else { stop.visits + 1.0 };
                     next = (!is_end).then_some(stop.time);
                 }
-                walk.fresh *= stop.kept;
+                walk.miss(stop.kept);
             }
             later += 1;
         }
@@ -140,11 +144,10 @@ impl<'a> Clockwork<'a> {
             if time > days {
                 break;
             }
-            walk.on_to(time, false);
-            walk.fresh *= 1.0 - probability;
+            walk.wait(time, Objective::Freshness);
+            walk.miss(1.0 - probability);
         }
-        walk.on_to(days, false);
-        days - walk.cost
+        days - walk.wait(days, Objective::Freshness)
     }
 }
 
@@ -178,38 +181,6 @@ impl Stop {
     };
 }
 
-/// What it costs not to visit a page.
-struct Walk {
-    time: f32,
-    fresh: f32,
-    age: f32,
-    cost: f32,
-}
-
-impl Walk {
-    /// Starts with a fresh copy, at the time of a visit.
-    fn from(time: f32) -> Self {
-        Self {
-            time,
-            fresh: 1.0,
-            age: 0.0,
-            cost: 0.0,
-        }
-    }
-
-    fn on_to(&mut self, time: f32, age: bool) {
-        let stretch = time - self.time;
-        let aged = (1.0 - self.fresh) * stretch;
-        self.cost += if age {
-            stretch * (self.age + 0.5 * aged)
-        } else {
-            aged
-        };
-        self.age += aged;
-        self.time = time;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     extern crate std;
@@ -241,7 +212,8 @@ mod tests {
         let mut cost = 0.0;
         while time < 400.0 {
             let phase = clock.phase((time * 86_400e6) as u64);
-            let Some(NextVisit { days: gap, .. }) = clock.next(phase, false, price) else {
+            let Some(NextVisit { days: gap, .. }) = clock.next(phase, Objective::Freshness, price)
+            else {
                 let fresh = clock.fresh(phase, 4.0);
                 return 1.0 - fresh / 4.0;
             };
@@ -303,7 +275,7 @@ mod tests {
         ] {
             assert!(broken.at_or_after(0.0, 1e9) >= 1e9);
             let phase = broken.phase(u64::MAX);
-            let _ = broken.next(phase, true, f32::NAN);
+            let _ = broken.next(phase, Objective::Age, f32::NAN);
             let _ = broken.fresh(phase, f32::INFINITY);
         }
     }
@@ -313,7 +285,8 @@ mod tests {
         let bytes = clock_of(&[(360, 1.0)]);
         let clock = Clockwork::new(DAY_MS, Updates::from_bytes(&bytes));
         let half_past_six = clock.phase(23_400_000_000);
-        let gap = clock.next(half_past_six, true, 0.1).expect("worth it").days;
+        let next = clock.next(half_past_six, Objective::Age, 0.1);
+        let gap = next.expect("worth it").days;
         assert!((gap - 23.5 / 24.0).abs() < 1e-5, "{gap}");
     }
 }

@@ -61,9 +61,9 @@ impl<'a, F: Real> Quasi<'a, F> {
 }
 
 /// The cost of going on without a crawl, walked update by update.
-struct Walk<F> {
-    objective: Objective,
+pub(crate) struct Walk<F> {
     at: F,
+    /// The chance that the copy is fresh.
     fresh: F,
     age: F,
     cost: F,
@@ -71,9 +71,8 @@ struct Walk<F> {
 
 impl<F: Real> Walk<F> {
     /// A walk that begins with a crawl at `at`.
-    fn from(objective: Objective, at: F) -> Self {
+    pub(crate) fn from(at: F) -> Self {
         Self {
-            objective,
             at,
             fresh: F::ONE,
             age: F::ZERO,
@@ -82,22 +81,21 @@ impl<F: Real> Walk<F> {
     }
 
     /// Waits until `to`; returns the cost so far.
-    fn wait(&mut self, to: F) -> F {
+    pub(crate) fn wait(&mut self, to: F, objective: Objective) -> F {
         let width = to - self.at;
-        let stale = F::ONE - self.fresh;
-        self.cost += width
-            * match self.objective {
-                Objective::Age => self.age + F::HALF * stale * width,
-                Objective::Freshness | Objective::Harmonic => stale,
-            };
-        self.age += stale * width;
+        let aged = (F::ONE - self.fresh) * width;
+        self.cost += match objective {
+            Objective::Age => width * (self.age + F::HALF * aged),
+            Objective::Freshness | Objective::Harmonic => aged,
+        };
+        self.age += aged;
         self.at = to;
         self.cost
     }
 
-    /// An update that may be real passes uncrawled.
-    fn miss(&mut self, update: &Update<F>) {
-        self.fresh *= F::ONE - update.probability;
+    /// An update passes uncrawled that leaves a copy fresh with this chance.
+    pub(crate) fn miss(&mut self, kept: F) {
+        self.fresh *= kept;
     }
 }
 
@@ -111,26 +109,26 @@ fn best<F: Real>(
     updates: &[Update<F>],
     rest: &[F],
 ) -> (F, usize) {
-    let mut walk = Walk::from(objective, at);
+    let mut walk = Walk::from(at);
     let mut least = (F::INFINITY, from);
     for (j, (update, rest)) in updates.iter().zip(rest).enumerate().skip(from) {
-        let cost = walk.wait(update.offset) + *rest;
+        let cost = walk.wait(update.offset, objective) + *rest;
         if cost < least.0 {
             least = (cost, j);
         }
-        walk.miss(update);
+        walk.miss(F::ONE - update.probability);
     }
     least
 }
 
 /// The cost of the updates `from..` when there are no more crawls after `at`.
 fn without<F: Real>(objective: Objective, at: F, from: usize, updates: &[Update<F>]) -> F {
-    let mut walk = Walk::from(objective, at);
+    let mut walk = Walk::from(at);
     for update in updates.iter().skip(from) {
-        walk.wait(update.offset);
-        walk.miss(update);
+        walk.wait(update.offset, objective);
+        walk.miss(F::ONE - update.probability);
     }
-    walk.wait(F::ONE)
+    walk.wait(F::ONE, objective)
 }
 
 /// Turns `rest[j]`, the least cost from a crawl on update `j` with so many crawls after it, into
@@ -463,15 +461,15 @@ fn cost_of<F: Real>(
     chosen: &[u16],
     extra: Option<usize>,
 ) -> F {
-    let mut walk = Walk::from(objective, F::ZERO);
+    let mut walk = Walk::from(F::ZERO);
     for (j, update) in updates.iter().enumerate() {
-        walk.wait(update.offset);
+        walk.wait(update.offset, objective);
         if extra == Some(j) || chosen.contains(&(j as u16)) {
             walk.fresh = F::ONE;
             walk.age = F::ZERO;
         } else {
-            walk.miss(update);
+            walk.miss(F::ONE - update.probability);
         }
     }
-    walk.wait(F::ONE)
+    walk.wait(F::ONE, objective)
 }

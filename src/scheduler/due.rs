@@ -123,8 +123,8 @@ impl<I: Id> Core<'_, I> {
     #[inline(never)]
     pub(super) fn per_day_by_clock(&self, id: I, page: &PageState<I>, gap: f32) -> f32 {
         let next = self.clock_of(id, page).and_then(|(clock, phase)| {
-            let age = self.state.settings.objective == Objective::Age;
-            clock.next(phase, age, spread(id, self.price_of(page) / page.weight))
+            let price = spread(id, self.price_of(page) / page.weight);
+            clock.next(phase, self.state.settings.objective, price)
         });
         next.map_or(1.0 / gap, |next| next.per_day)
     }
@@ -138,10 +138,9 @@ impl<I: Id> Core<'_, I> {
         let least = constraints.least_ms as f32 * DAYS;
         let mut gap = gap;
         if let Some((clock, phase)) = self.clock_of(id, page) {
-            let age = self.state.settings.objective == Objective::Age;
-            gap = clock
-                .next(phase, age, spread(id, price / page.weight))
-                .map_or(gap, |next| next.days);
+            let price = spread(id, price / page.weight);
+            let next = clock.next(phase, self.state.settings.objective, price);
+            gap = next.map_or(gap, |next| next.days);
             gap = clock.at_or_after(phase, greater(gap, least));
         }
         let most = match constraints.most_ms {
