@@ -42,6 +42,17 @@ pub fn share_of_most<F: Real>(price: F, rate: F, weight: F) -> F {
     price * rate / weight
 }
 
+/// The gap in days after which a host's teller is asked again, if it tells the share `told` of the
+/// changes of so many `pages`, which would have so many visits a day together without it.
+///
+/// A page that is told of late is stale for as long: with n pages of weight w and rate λ each, a
+/// gap of I costs n w λ I/2 a day, and visits cost 1/I prices, which are w λ G²/2 where silent
+/// pages have a gap of G. The sum is least at I = G/√n; what is told in vain or not told at all
+/// does not count.
+pub fn teller_gap(pages: f32, told: f32, visits_a_day: f32) -> f32 {
+    libm::sqrtf(pages / told) / visits_a_day
+}
+
 /// What is believed about a change rate: a Gamma distribution, as if `shape` changes had been seen
 /// in `time`.
 ///
@@ -90,7 +101,8 @@ impl Belief {
         }
         let rest = self.shape - 1.0;
         let b = self.time;
-        (integral(rest, log1pf(gap / b)) * b / gap).min(1.0)
+        let u = log1pf(gap / b);
+        (integral(rest, u, expm1f(-rest * u)) * b / gap).min(1.0)
     }
 
     /// What it is worth to visit a page now that was visited `days` ago, in weight × days.
@@ -114,6 +126,10 @@ impl Belief {
     /// The gap in days at which a visit is worth its price if it is the age of copies that counts,
     /// for the mean of the rates believed in: `x²/2 − (1 − (1+x)e^{−x}) = λ² price/w`, x = λ gap.
     /// Never infinite but for a page that does not change. Up to 40 steps.
+    ///
+    /// It is [`age_excess_inverse`](crate::math::age_excess_inverse) for a device: three digits
+    /// instead of all, one exponential a step instead of two, and neither a power nor an exact
+    /// root. A test holds it against the model, which calls that one.
     pub fn gap_for_age(&self, weight: f32, price: f32) -> f32 {
         let rate = self.shape / self.time;
         let wanted = price / weight * rate * rate;
@@ -215,22 +231,18 @@ fn scaled_value(rest: f32, u: f32) -> (f32, f32) {
     // e^{−rest u} − 1 gives both the tail and the integral.
     let lost = expm1f(-rest * u);
     let tail = 1.0 + lost;
-    let integral = if rest.abs() < NO_REST {
-        u
-    } else {
-        -lost / rest
-    };
-    let value = integral - missed * tail;
+    let value = integral(rest, u, lost) - missed * tail;
     let slope = (rest + 1.0) * missed * tail;
     (value, slope)
 }
 
-/// `∫S` in units of b: (1 − e^{−rest u})/rest.
-fn integral(rest: f32, u: f32) -> f32 {
+/// `∫S` in units of b: (1 − e^{−rest u})/rest, where `lost` is e^{−rest u} − 1.
+#[inline(always)] // A comparison and a division.
+fn integral(rest: f32, u: f32, lost: f32) -> f32 {
     if rest.abs() < NO_REST {
         u
     } else {
-        -expm1f(-rest * u) / rest
+        -lost / rest
     }
 }
 
@@ -309,6 +321,18 @@ mod tests {
             }
         }
         assert!(!(about(0.0, 1.0).gap_for_age(1.0, 1.0) < 1e3));
+    }
+
+    #[test]
+    fn a_teller_is_asked_when_that_costs_least() {
+        let (pages, gap) = (16.0, 2.0);
+        let found = teller_gap(pages, 1.0, pages / gap);
+        assert_eq!(found, gap / libm::sqrtf(pages));
+        // What is told late, and what visits cost, for a weight and a rate of 1.
+        let cost = |interval: f32| pages * interval / 2.0 + gap * gap / 2.0 / interval;
+        for other in [0.8, 0.9, 1.1, 1.2] {
+            assert!(cost(found) < cost(other * found), "{other}");
+        }
     }
 
     #[test]

@@ -13,6 +13,9 @@ use crate::time::{Duration, Instant};
 /// Where there is a budget, a page may be fetched so many mean gaps before it is due.
 const LEAD: f32 = 1.0 / 16.0;
 
+/// A visit counts as late beyond this share of its page's gap.
+const LATE: f32 = 0.1;
+
 /// Pages that change by the clock may be fetched before the budget allows it, so that all can be
 /// that change at the same time: by the budget of the first round's day, and of one more. In days,
 /// because the clocks of a list are those of a day as a rule.
@@ -116,19 +119,19 @@ impl<I: Id> Core<'_, I> {
         let page = self.page_mut(id).ok()?;
         let late = tick.ticks_since(page.due);
         let gap = page.credit().gap(page.due.days_since(page.last));
-        let share = (tick.days_since(page.due) - page.due.days_since(tick)) / gap;
+        let days_late = tick.days_since(page.due) - page.due.days_since(tick);
         // A page that was told of keeps no rhythm: it is late for nothing.
         let told = cfg!(feature = "hints") && page.signals() > 0;
         let due_again = page.last != Tick::NEVER && page.due != Tick::NEVER && !told;
         page.set_credit(if due_again {
-            Credit::of(share)
+            Credit::after(days_late, gap)
         } else {
             Credit::NONE
         });
         page.place = Place::InFlight;
         page.due = earliest;
         self.state.counters.late(if told { 0 } else { late });
-        if due_again && share > 0.1 {
+        if due_again && days_late > LATE * gap {
             self.state.counters.count(Counter::Late);
         }
         Some(id)

@@ -14,6 +14,7 @@ use super::tick::Tick;
 use crate::heap::{Id, Key as _};
 use crate::learn::hints::{Provider, Signals};
 use crate::math::{greater, lesser};
+use crate::plan::worth;
 
 /// Hosts with a record of their own. Further ones that send signals share one.
 const RECORDS: usize = if cfg!(feature = "std") { 256 } else { 8 };
@@ -219,20 +220,15 @@ impl<I: Id> Providers<I> {
     }
 
     /// Days between two visits of a host's teller, where so many `pages` are told of, and pages are
-    /// visited every `mean_gap` days.
-    ///
-    /// A page that is told of late is stale for as long: with n pages of weight w and rate λ each,
-    /// a gap of I costs n w λ I/2 a day, and visits cost 1/I prices, which are w λ G²/2 where
-    /// silent pages have a gap of G. The sum is least at I = G/√n; what is told in vain or not told
-    /// at all does not count.
+    /// visited every `mean_gap` days: what is best by [`worth`], within bounds.
     pub(super) fn teller_gap(&self, host: I, pages: f32, mean_gap: f32) -> f32 {
         let record = self.of(host);
         let pages = greater(pages, 1.0);
         let share = record.map_or(0.0, |record| record.share);
         let share = if share > 0.0 { share } else { pages / mean_gap };
         let provider = record.map_or(&self.others, |record| &record.provider);
-        let worth = greater(provider.recall() * provider.precision(), LEAST_WORTH);
-        let gap = libm::sqrtf(pages / worth) / share;
+        let told = greater(provider.recall() * provider.precision(), LEAST_WORTH);
+        let gap = worth::teller_gap(pages, told, share);
         lesser(greater(gap, MOST_SHARE / share), MOST_GAPS * pages / share)
     }
 
