@@ -288,6 +288,120 @@ fn the_navigation_names_every_room_every_board_and_every_feature() {
     }
 }
 
+/// The files of the crate and of all boards with one of these texts in their code: comments and
+/// tests do not count.
+fn files_with(texts: &[&str]) -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let boards = fs::read_dir(root.join("boards")).expect("the boards");
+    let boards = boards.map(|board| board.expect("an entry").path().join("src"));
+    let mut files = Vec::new();
+    for folder in boards.chain([root.join("src")]).filter(|src| src.is_dir()) {
+        rust_files(&folder, &mut files);
+    }
+    files.retain(|file| {
+        let text = fs::read_to_string(file).expect("a source file");
+        text.lines()
+            .take_while(|line| line.trim() != "#[cfg(test)]")
+            .filter_map(|line| line.split("//").next())
+            .any(|line| texts.iter().any(|text| line.contains(text)))
+    });
+    let relative = files.iter().map(|file| file.strip_prefix(&root));
+    let relative = relative.map(|file| file.expect("a file of the repository"));
+    relative
+        .map(|file| file.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// What opens a way into the network, or finds where one leads.
+const DOORS: [&str; 7] = [
+    ".connect(",
+    "TcpStream::connect",
+    "TcpStream>::connect",
+    "to_socket_addrs(",
+    "resolve.resolve(",
+    "dns_query(",
+    "UdpSocket::",
+];
+
+/// The files that may do that, and why.
+const DOORKEEPERS: [(&str, &str); 20] = [
+    ("src/fetch/client.rs", "the door: it checks addresses"),
+    ("src/fetch/owner_server.rs", "servers that the owner named"),
+    ("src/probe/names.rs", "the client's resolver, with a memory"),
+    (
+        "src/probe/owner_names.rs",
+        "an owner's server, by his table",
+    ),
+    (
+        "src/probe/time_server.rs",
+        "the owner's time server, by datagram",
+    ),
+    (
+        "boards/embassy-net/src/lib.rs",
+        "a board's connector and resolver",
+    ),
+    ("boards/common/src/headers.rs", "a connector around another"),
+    (
+        "boards/common/src/tls/connect.rs",
+        "a connector around another",
+    ),
+    (
+        "boards/common/src/fleet/connect.rs",
+        "a connector around another",
+    ),
+    ("boards/common/src/push.rs", "it listens, and never answers"),
+    (
+        "boards/fleet/src/attend.rs",
+        "MQTT on a connection that is open",
+    ),
+    (
+        "boards/qemu-mps2/src/bin/throughput.rs",
+        "a bench of bare sockets",
+    ),
+    (
+        "boards/host/src/board/net.rs",
+        "a computer's connector and resolver",
+    ),
+    (
+        "boards/host/src/board/tape.rs",
+        "a connector around another",
+    ),
+    (
+        "boards/host/src/board/proxy.rs",
+        "the proxy that the owner named",
+    ),
+    (
+        "boards/host/src/monitor/source.rs",
+        "the log that the user named",
+    ),
+    (
+        "boards/host/src/push/send.rs",
+        "the probe that the user named",
+    ),
+    (
+        "boards/host/src/fleet/asking.rs",
+        "the planner on this computer",
+    ),
+    (
+        "boards/host/src/fleet/broker.rs",
+        "is the broker it started there?",
+    ),
+    (
+        "boards/host/src/fleet/link.rs",
+        "MQTT on a connection that is open",
+    ),
+];
+
+#[test]
+fn nobody_connects_but_through_the_doors_that_are_named() {
+    assert_eq!(
+        files_with(&DOORS),
+        DOORKEEPERS.map(|(file, _)| file.to_owned()).into(),
+        "files that connect or look up names (left) are named in DOORKEEPERS (right) with a \
+         reason: go through fetch::Client or fetch::OwnerServer, or name the file"
+    );
+}
+
 /// All lines of Rust below a folder of `host-tests`.
 fn lines_below(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).expect("a folder");

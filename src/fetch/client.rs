@@ -3,7 +3,11 @@
 //! Whoever fetches – the probe, the program on a computer, a test – does it through a [`Client`],
 //! so the check of addresses stands here and nowhere else: no caller can forget it. What is no page
 //! – a collector, a broker, a webhook – is a server that the owner named, and needs no check:
-//! [`OwnerServer`](super::OwnerServer) connects to it.
+//! [`OwnerServer`](super::OwnerServer) connects to it. Where a fleet's planner says that a list is,
+//! counts as what the owner wrote ([`Ask::new`]): a list decides what is fetched, so whoever may
+//! give one is trusted with more than its address.
+//!
+//! A test of `host-tests/tests/rooms.rs` names every file that connects or looks up a name.
 
 use core::fmt;
 use core::future::pending;

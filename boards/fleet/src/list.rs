@@ -70,6 +70,9 @@ impl Wanted {
             return Err(ListError::Storage);
         }
         let url = Url::parse(&self.url).map_err(|_| ListError::Url)?;
+        // As if the owner had written it, so that it may be in a private network, where planners are
+        // as a rule. Whoever may announce lists on the owner's broker says by them what the probe
+        // fetches anyway, and hears of what is at another address no more than its status.
         let mut ask = Ask::new(Request::get(url, agent));
         // One byte more than announced shows that it is too long.
         ask.limits.body_bytes = self.length.saturating_add(1);
