@@ -97,7 +97,7 @@
 //!   collect     → fetch
 //!   push        →
 //!   probe       → catalog, image, scheduler, polite, fetch, learn, model, store, sntp, boot, plan,
-//!                 fleet, collect, xml, feed, rank, discover
+//!                 fleet, collect, xml, feed, rank, discover, push
 //! ```
 //!
 //! # What may grow

@@ -402,6 +402,64 @@ fn nobody_connects_but_through_the_doors_that_are_named() {
     );
 }
 
+/// Files whose log lines are in no table of events, and why.
+const LOG_WRITERS: [(&str, &str); 18] = [
+    ("boards/common/src/rtt.rs", "the panic and fault handlers"),
+    (
+        "boards/common/src/suite.rs",
+        "the on-target suite: no monitor reads it",
+    ),
+    (
+        "boards/common/src/update/mod.rs",
+        "faults of the flash, in the words of who found them",
+    ),
+    (
+        "boards/w5500-evb-pico2/src/main.rs",
+        "a chip that no other board has",
+    ),
+    ("boards/qemu-mps2/src/exit.rs", "the panic handler"),
+    ("boards/qemu-mps2/src/interrupts.rs", "the fault handlers"),
+    (
+        "boards/qemu-mps2/src/network.rs",
+        "a chip that no other board has",
+    ),
+    (
+        "boards/qemu-mps2/src/fleet.rs",
+        "the emulator's command line",
+    ),
+    (
+        "boards/qemu-mps2/src/main.rs",
+        "the emulator's command line and files",
+    ),
+    (
+        "boards/qemu-mps2/src/options.rs",
+        "the emulator's command line",
+    ),
+    ("boards/qemu-mps2/src/probe.rs", "the emulator's files"),
+    ("boards/qemu-mps2/src/update.rs", "the emulator's files"),
+    ("boards/qemu-mps2/src/meter.rs", "a bench"),
+    ("boards/qemu-mps2/src/bin/bench.rs", "a bench"),
+    ("boards/qemu-mps2/src/bin/discover_bench.rs", "a bench"),
+    ("boards/qemu-mps2/src/bin/tls_bench.rs", "a bench"),
+    ("boards/qemu-mps2/src/bin/throughput.rs", "a bench"),
+    (
+        "boards/qemu-mps2/src/bin/scheduler_alone.rs",
+        "a firmware without the probe",
+    ),
+];
+
+#[test]
+fn log_lines_are_those_of_the_tables_of_events() {
+    let macros =
+        ["error", "warn", "info", "debug", "trace"].map(|level| format!("defmt::{level}!"));
+    assert_eq!(
+        files_with(&macros.each_ref().map(String::as_str)),
+        LOG_WRITERS.map(|(file, _)| file.to_owned()).into(),
+        "files that write log lines of their own (left) are named in LOG_WRITERS (right) with a \
+         reason: emit a BoardEvent, which monitors can read, or name the file"
+    );
+}
+
 /// All lines of Rust below a folder of `host-tests`.
 fn lines_below(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).expect("a folder");

@@ -13,11 +13,13 @@ use super::{Failure, Resumed, TimeSource, Totals};
 use crate::boot::Reset;
 use crate::catalog::LogLevel;
 #[cfg(feature = "collect")]
-use crate::collect::Uncollected;
+use crate::collect::{CollectorError, Uncollected};
 #[cfg(feature = "hints")]
 use crate::feed::FeedError;
 use crate::fetch::RedirectError;
 use crate::image::ImageError;
+#[cfg(feature = "push")]
+use crate::push::DatagramError;
 use crate::sntp::NoTime;
 use core::fmt::{self, Formatter};
 
@@ -27,7 +29,11 @@ values! {
 }
 #[cfg(feature = "collect")]
 values! {
-    Debug: Uncollected;
+    Debug: CollectorError, Uncollected;
+}
+#[cfg(feature = "push")]
+values! {
+    Debug: DatagramError;
 }
 #[cfg(all(feature = "hints", not(feature = "discover")))]
 values! {
@@ -224,6 +230,49 @@ events! {
     /// A firmware on trial is gone, and the one before it is back.
     warn UpdateRolledBack { sequence: u32, attempt: u8, why: &'e str as &'l str }
         => "update rolled back sequence={=u32} attempt={=u8} why={=str}";
+
+    /// The device has reset again and again: what is stored may be why, and is not believed.
+    warn ResetLoop { fast_resets: u8 }
+        => "{=u8} resets within a minute each: starting with nothing restored";
+
+    /// A task could not be started.
+    error NoTask => "no room for a task";
+
+    /// The key that was drawn for this device is lost at the next start, and with it what is stored.
+    warn KeyNotKept => "the device's key could not be kept";
+
+    /// The device was told no Wi-Fi network.
+    error NoNetwork => "no network to join: `cargo xtask flash` sets one";
+
+    /// The device is in its Wi-Fi network.
+    info Joined { network: &'e str as &'l str } => "joined {=str}";
+
+    /// The device is not in its Wi-Fi network, or no longer.
+    warn NotJoined { network: &'e str as &'l str, seconds: u64 }
+        => "not joined to {=str}; once more in {=u64} s";
+
+    /// The device was told of a fleet, and cannot read where its broker is.
+    error NoBroker => "the settings name no broker that can be asked: this probe is alone";
+
+    /// The page image names a collector that cannot be used, and why.
+    #[cfg(feature = "collect")]
+    error NoCollector { why: CollectorError as &'l str } => "nothing is collected: {}";
+
+    /// The device was told no keys of who may say that pages have changed.
+    info NoPushKeys => "no push-keys in the settings: nobody is heard";
+
+    /// The port for those who say that pages have changed cannot be used.
+    error NoPushPort { port: u16 } => "nobody listens at port {=u16}";
+
+    /// Somebody said that a page has changed, and why that does not count.
+    #[cfg(feature = "push")]
+    warn PushRefused { why: DatagramError as &'l str } => "a push is not heeded: {}";
+
+    /// Somebody who may said that a page has changed which is not in the list.
+    warn PushUnlisted { url: &'e str as &'l str } => "a push of what is not in the list: {=str}";
+
+    /// Somebody who may said that a page has changed.
+    info Pushed { page: u16, sender: u8 } => "page {=u16} was pushed by sender {=u8}";
 
     /// For how long the core has not slept, in microseconds, at the end of a simulated day.
     info Awake { micros: u64 } => "awake us={=u64}";

@@ -1,7 +1,7 @@
 //! What the probe has learnt, kept in the store's part of flash.
 
 use dunlin::boot::Boot;
-use dunlin::probe::{Board, Probe};
+use dunlin::probe::{Board, BoardEvent, Probe};
 use dunlin::store::{Partition, Store};
 use embassy_futures::block_on;
 use embassy_futures::select::select;
@@ -18,10 +18,8 @@ use embassy_time::{Duration, with_timeout};
 #[inline(never)]
 pub fn restore<B: Board, F: Partition>(probe: &Probe<'_, B>, store: &mut Store<F>, boot: &Boot) {
     if boot.is_loop() {
-        defmt::warn!(
-            "{=u8} resets within a minute each: starting with nothing restored",
-            boot.fast_resets
-        );
+        let fast_resets = boot.fast_resets;
+        BoardEvent::ResetLoop { fast_resets }.emit();
     }
     block_on(probe.persistence().restore(store, !boot.is_loop()));
 }

@@ -279,7 +279,7 @@ fn collecting<B: Board>(
     match url.map(|url| Collector::new(url, token)) {
         Some(Ok(collector)) => probe.with_collector(collector),
         Some(Err(why)) => {
-            defmt::error!("nothing is collected: {}", why);
+            BoardEvent::NoCollector { why }.emit();
             probe
         }
         None => probe,
@@ -290,6 +290,6 @@ fn collecting<B: Board>(
 pub fn spawn<S>(spawner: Spawner, task: Result<SpawnToken<S>, SpawnError>) {
     match task {
         Ok(task) => spawner.spawn(task),
-        Err(_) => defmt::error!("no room for a task"),
+        Err(_) => BoardEvent::NoTask.emit(),
     }
 }

@@ -4,7 +4,7 @@
 use core::cell::RefCell;
 
 use dunlin::learn::hints::Hint;
-use dunlin::probe::{Board, Probe};
+use dunlin::probe::{Board, BoardEvent, Probe};
 use dunlin::push::{DatagramError, Inbox, LONGEST, PORT};
 use dunlin::settings::SettingKey;
 use embassy_net::Stack;
@@ -38,7 +38,7 @@ pub async fn listen<B: Board>(probe: &Probe<'_, B>, stack: Stack<'static>) {
     let keys = crate::settings::read().get(SettingKey::PushKeys);
     inbox(|inbox| *inbox = Inbox::new(keys.unwrap_or_default()));
     if inbox(|inbox| inbox.is_empty()) {
-        defmt::info!("no push-keys in the settings: nobody is heard");
+        BoardEvent::NoPushKeys.emit();
         return;
     }
     let mut heard = [PacketMetadata::EMPTY; WAITING];
@@ -46,7 +46,7 @@ pub async fn listen<B: Board>(probe: &Probe<'_, B>, stack: Stack<'static>) {
     let mut said = [PacketMetadata::EMPTY; 0];
     let mut socket = UdpSocket::new(stack, &mut heard, &mut receive, &mut said, &mut []);
     if socket.bind(PORT).is_err() {
-        defmt::error!("nobody listens at port {}", PORT);
+        BoardEvent::NoPushPort { port: PORT }.emit();
         return;
     }
     let mut silent_until = Instant::MIN;
@@ -59,7 +59,7 @@ pub async fn listen<B: Board>(probe: &Probe<'_, B>, stack: Stack<'static>) {
         if let Err(why) = take(probe, bytes.get(..length).unwrap_or_default())
             && Instant::now() >= silent_until
         {
-            defmt::warn!("a push is not heeded: {}", why);
+            BoardEvent::PushRefused { why }.emit();
             silent_until = Instant::now() + SILENCE;
         }
     }
@@ -71,11 +71,12 @@ fn take<B: Board>(probe: &Probe<'_, B>, bytes: &[u8]) -> Result<(), DatagramErro
     let unix = probe.unix_time();
     let datagram = inbox(|inbox| inbox.hear(bytes, unix, now))?;
     let Some(page) = probe.page_at(datagram.url) else {
-        defmt::warn!("a push of what is not in the list: {}", datagram.url);
+        BoardEvent::PushUnlisted { url: datagram.url }.emit();
         return Ok(());
     };
-    inbox(|inbox| inbox.wait(page, datagram.sender));
-    defmt::info!("page {} was pushed by sender {}", page, datagram.sender);
+    let sender = datagram.sender;
+    inbox(|inbox| inbox.wait(page, sender));
+    BoardEvent::Pushed { page, sender }.emit();
     // The page is there.
     let _ = probe.hint(page, Hint::push(now));
     Ok(())

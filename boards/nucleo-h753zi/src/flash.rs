@@ -1,5 +1,6 @@
 //! The chip's own flash, and what the board keeps in it besides the store.
 
+use dunlin::probe::BoardEvent;
 use dunlin::time::Duration;
 use dunlin_board::partition::ChipFlash;
 use embassy_stm32::Peri;
@@ -41,7 +42,7 @@ impl H753Flash {
                 .zip([key, !key].iter().flat_map(|half| half.to_le_bytes()))
                 .for_each(|(to, from)| *to = from);
             if self.0.write(place, &word).is_err() {
-                defmt::warn!("the device's key could not be kept");
+                BoardEvent::KeyNotKept.emit();
             }
             key.to_le_bytes()
         })

@@ -7,6 +7,7 @@ use core::pin::pin;
 use cyw43::{Control, JoinOptions, NetDriver, PowerManagementMode, SpiBus, State};
 use cyw43_pio::{DEFAULT_CLOCK_DIVIDER, PioSpi};
 use cyw43_setup::{CLM, FW, NVRAM};
+use dunlin::probe::BoardEvent;
 use dunlin::settings::SettingKey;
 use dunlin::store::Store;
 use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, run_slot, sockets};
@@ -205,7 +206,7 @@ async fn join(mut control: Control<'static>, stack: Stack<'static>) {
         .await;
     let settings = settings::read();
     let Some(network) = settings.get(SettingKey::WifiNetwork) else {
-        return defmt::error!("no network to join: `cargo xtask flash` sets one");
+        return BoardEvent::NoNetwork.emit();
     };
     loop {
         let options = match settings.get(SettingKey::WifiPassword) {
@@ -213,18 +214,15 @@ async fn join(mut control: Control<'static>, stack: Stack<'static>) {
             Some(password) => JoinOptions::new(password.as_bytes()),
         };
         if control.join(network, options).await.is_ok() {
-            defmt::info!("joined {=str}", network);
+            BoardEvent::Joined { network }.emit();
             // Up to a moment later, the link is not up yet; a link that never comes up is as good
             // as lost.
             let _ = with_timeout(PAUSE, stack.wait_link_up()).await;
             stack.wait_link_down().await;
             control.leave().await;
         }
-        defmt::warn!(
-            "not joined to {=str}; once more in {=u64} s",
-            network,
-            PAUSE.as_secs()
-        );
+        let seconds = PAUSE.as_secs();
+        BoardEvent::NotJoined { network, seconds }.emit();
         Timer::after(PAUSE).await;
     }
 }

@@ -1,7 +1,7 @@
 //! One of each event, its line in the log, and what is read back of it.
 
 use dunlin::boot::Reset;
-use dunlin::collect::Uncollected;
+use dunlin::collect::{CollectorError, Uncollected};
 use dunlin::discover::UrlRefusal;
 use dunlin::feed::FeedError;
 use dunlin::fetch::{RedirectError, TlsError};
@@ -11,6 +11,7 @@ use dunlin::probe::{
     BoardEvent, Event, Failure, Flags, FleetEvent, FoundEvent, LoggedBoardEvent, LoggedEvent,
     LoggedFleetEvent, LoggedFoundEvent, Resumed, TimeSource, Totals,
 };
+use dunlin::push::DatagramError;
 use dunlin::sntp::NoTime;
 
 const RESUMED: Resumed = {
@@ -501,6 +502,85 @@ pub const BOARD_EVENTS: &[(BoardEvent<'static>, &str, LoggedBoardEvent<'static>)
             attempt: 1,
             why: "hang",
         },
+    ),
+    (
+        BoardEvent::ResetLoop { fast_resets: 4 },
+        "4 resets within a minute each: starting with nothing restored",
+        LoggedBoardEvent::ResetLoop { fast_resets: 4 },
+    ),
+    (
+        BoardEvent::NoTask,
+        "no room for a task",
+        LoggedBoardEvent::NoTask,
+    ),
+    (
+        BoardEvent::KeyNotKept,
+        "the device's key could not be kept",
+        LoggedBoardEvent::KeyNotKept,
+    ),
+    (
+        BoardEvent::NoNetwork,
+        "no network to join: `cargo xtask flash` sets one",
+        LoggedBoardEvent::NoNetwork,
+    ),
+    (
+        BoardEvent::Joined {
+            network: "a roof; of ours",
+        },
+        "joined a roof; of ours",
+        LoggedBoardEvent::Joined {
+            network: "a roof; of ours",
+        },
+    ),
+    (
+        BoardEvent::NotJoined {
+            network: "a roof; of ours",
+            seconds: 5,
+        },
+        "not joined to a roof; of ours; once more in 5 s",
+        LoggedBoardEvent::NotJoined {
+            network: "a roof; of ours",
+            seconds: 5,
+        },
+    ),
+    (
+        BoardEvent::NoBroker,
+        "the settings name no broker that can be asked: this probe is alone",
+        LoggedBoardEvent::NoBroker,
+    ),
+    (
+        BoardEvent::NoCollector {
+            why: CollectorError::Https,
+        },
+        "nothing is collected: Https",
+        LoggedBoardEvent::NoCollector { why: "Https" },
+    ),
+    (
+        BoardEvent::NoPushKeys,
+        "no push-keys in the settings: nobody is heard",
+        LoggedBoardEvent::NoPushKeys,
+    ),
+    (
+        BoardEvent::NoPushPort { port: 5_683 },
+        "nobody listens at port 5683",
+        LoggedBoardEvent::NoPushPort { port: 5_683 },
+    ),
+    (
+        BoardEvent::PushRefused {
+            why: DatagramError::Key,
+        },
+        "a push is not heeded: Key",
+        LoggedBoardEvent::PushRefused { why: "Key" },
+    ),
+    (
+        BoardEvent::PushUnlisted { url: URL },
+        "a push of what is not in the list: http://a.test/b",
+        LoggedBoardEvent::PushUnlisted { url: URL },
+    ),
+    (
+        BoardEvent::Pushed { page: 7, sender: 1 },
+        "page 7 was pushed by sender 1",
+        LoggedBoardEvent::Pushed { page: 7, sender: 1 },
     ),
     (
         BoardEvent::Awake { micros: 34 },

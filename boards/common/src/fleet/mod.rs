@@ -6,7 +6,7 @@ mod connect;
 pub mod mapped;
 
 use dunlin::image::Image;
-use dunlin::probe::{Board, OwnerNames, Probe};
+use dunlin::probe::{Board, BoardEvent, OwnerNames, Probe};
 use dunlin::settings::{DeviceSettings, SettingKey};
 use dunlin::time::Duration;
 pub use dunlin_fleet::{Broker, Device, Room};
@@ -48,7 +48,7 @@ fn broker(settings: DeviceSettings<'static>) -> Option<Broker<'static>> {
     let user = settings.get(SettingKey::BrokerUser)?;
     let broker = Broker::told(url, user, settings.get(SettingKey::BrokerPassword));
     if broker.is_none() {
-        defmt::error!("the settings name no broker that can be asked: this probe is alone");
+        BoardEvent::NoBroker.emit();
     }
     broker
 }
