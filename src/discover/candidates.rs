@@ -277,15 +277,16 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
         found
     }
 
-    /// The one with the highest importance; a candidate of less than 0 does not count, and of
-    /// equals the one that was found first does. Work: linear.
-    pub fn best(&self, importance: impl Fn(&Candidate) -> f32) -> Option<&Candidate> {
+    /// The one with the highest importance; a candidate of none, or of less than 0, does not count,
+    /// and of equals the one that was found first does. Work: linear.
+    pub fn best(&self, importance: impl Fn(&Candidate) -> Option<f32>) -> Option<&Candidate> {
         let mut best = None;
         let mut most = 0.0;
         for candidate in self.iter() {
-            let own = importance(candidate);
             // As a rule it is less, and that is all that is looked at.
-            if own >= most {
+            if let Some(own) = importance(candidate)
+                && own >= most
+            {
                 let is_first = |held: &Candidate| own > most || candidate.text() < held.text();
                 if best.is_none_or(is_first) {
                     best = Some(candidate);

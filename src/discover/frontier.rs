@@ -37,10 +37,10 @@ pub struct FrontierSettings {
     pub exploring: f32,
     /// How often a URL has to be seen before it may displace another candidate.
     pub sightings: u8,
-    /// URLs of one directory that may become candidates, lately; 255 for any number.
-    pub directory: u8,
-    /// The most candidates of one host.
-    pub host: u16,
+    /// URLs of one directory that may become candidates, lately; `None` for any number.
+    pub directory: Option<u8>,
+    /// The most candidates of one host; `None` for any number.
+    pub host: Option<u16>,
 }
 
 impl FrontierSettings {
@@ -50,8 +50,8 @@ impl FrontierSettings {
         margin: Replacement::MARGIN,
         exploring: Replacement::SHARE,
         sightings: 2,
-        directory: 200,
-        host: u16::MAX,
+        directory: Some(200),
+        host: None,
     };
 }
 
@@ -153,13 +153,14 @@ impl<'m> Frontier<'m> {
             return Target::Candidate;
         }
         let sightings = self.doorkeeper.see(digest);
-        let most = self.settings.directory;
-        if most < u8::MAX && self.directories.count(directory) >= most {
+        if let Some(most) = self.settings.directory
+            && self.directories.count(directory) >= most
+        {
             return Target::Refused(UrlRefusal::Directory);
         }
-        if self.settings.host < u16::MAX {
+        if let Some(most) = self.settings.host {
             let of_host = |candidate: &&Candidate| candidate.host() == host;
-            if self.candidates.iter().filter(of_host).count() >= self.settings.host.into() {
+            if self.candidates.iter().filter(of_host).count() >= most.into() {
                 return Target::Refused(UrlRefusal::Host);
             }
         }
@@ -392,27 +393,18 @@ impl<'m> Frontier<'m> {
     /// The best candidate that may be asked for.
     fn best(&self) -> Option<&Candidate> {
         let measure = self.settings.measure;
-        let denied = |candidate: &Candidate, worth: f32| match candidate.is_denied() {
-            true => -1.0,
-            false => worth,
-        };
         // By PageRank alone as a rule, and there are many of them.
         if measure == Measure::DEFAULT {
-            return (self.candidates).best(|candidate| denied(candidate, candidate.income()));
+            return (self.candidates).best(|one| (!one.is_denied()).then_some(one.income()));
         }
         self.candidates
-            .best(|candidate| denied(candidate, importance(candidate, measure)))
+            .best(|one| (!one.is_denied()).then(|| importance(one, measure)))
     }
 
     /// The candidate with the most cash to hand on: what it links to is known least.
     fn richest(&self) -> Option<u32> {
-        let best = self
-            .candidates
-            .best(|candidate| match candidate.is_denied() {
-                true => -1.0,
-                false => candidate.untold(),
-            });
-        best.map(Candidate::digest)
+        let untold = |one: &Candidate| (!one.is_denied()).then(|| one.untold());
+        self.candidates.best(untold).map(Candidate::digest)
     }
 
     /// Any candidate that may be asked for. Work: linear.

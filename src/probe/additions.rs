@@ -3,7 +3,6 @@
 
 use core::cell::Cell;
 
-use super::origin::Origin;
 use super::{Board, PageMemory, Probe};
 use crate::catalog::Page;
 use crate::fetch::Url;
@@ -140,11 +139,7 @@ impl<'a, B: Board> Probe<'a, B> {
     /// See [`AddError`]; nothing has changed then.
     pub fn add_page(&self, page: Page<'a>) -> Result<u16, AddError> {
         let url = Url::parse(page.url).map_err(|_| AddError::Url)?;
-        // A page of nobody: only the hosts of the list can own the URL.
-        let nobody = Page::new(u16::MAX, "");
-        let Origin::Listed(host, _) = self.setup.origin_of(&url, &nobody) else {
-            return Err(AddError::UnknownHost);
-        };
+        let host = self.setup.host_of(&url).ok_or(AddError::UnknownHost)?;
         let now = self.board.now();
         let state = &mut *self.state();
         if !self.setup.additions.has_room() {

@@ -346,26 +346,34 @@ impl<'a> Setup<'a> {
     /// Whose URL is this, to which a page of the list has led? Work: the hosts of the list, unless
     /// it is the page's own host.
     pub(super) fn origin_of<'u>(&self, url: &Url<'u>, page: &Page<'a>) -> Origin<'u> {
-        let is_at = |page: &str| Url::parse(page).is_ok_and(|page| page.same_server(url));
         // As a rule it is the page's own URL, and reading that once is enough.
-        if url.is_read_from(page.url) || is_at(page.url) {
-            return Origin::Listed(page.host, url.scheme());
+        let host = if url.is_read_from(page.url) || is_at(page.url, url) {
+            Some(page.host)
+        } else {
+            self.host_of(url)
+        };
+        host.map_or_else(
+            || Origin::Unlisted(*url),
+            |host| Origin::Listed(host, url.scheme()),
+        )
+    }
+
+    /// The host that this URL is on, of the list or one that was found. Work: the hosts of the
+    /// list.
+    pub(super) fn host_of(&self, url: &Url<'_>) -> Option<u16> {
+        #[cfg(feature = "discover")]
+        if let Some(host) = self.found.host_of(url) {
+            return Some(host);
         }
         let listed = |index: &usize| {
             let first = self
                 .image
                 .host(*index)
                 .and_then(|host| self.image.page(host.first_page.into()));
-            first.is_ok_and(|page| is_at(page.url))
+            first.is_ok_and(|page| is_at(page.url, url))
         };
-        #[cfg(feature = "discover")]
-        if let Some(host) = self.found.host_of(url) {
-            return Origin::Listed(host, url.scheme());
-        }
-        (0..self.image.hosts()).find(listed).map_or_else(
-            || Origin::Unlisted(*url),
-            |host| Origin::Listed(host as u16, url.scheme()),
-        )
+        let found = (0..self.image.hosts()).find(listed);
+        found.map(|host| host as u16)
     }
 
     /// Is it a host that is in the collection because of links, and not in the list?
@@ -415,4 +423,9 @@ impl<'a> Setup<'a> {
         }
         (0..self.image.pages()).fold(0, |list, index| list ^ self.page_identity(index))
     }
+}
+
+/// Is a page with this URL on the server that another URL is on?
+fn is_at(page: &str, url: &Url<'_>) -> bool {
+    Url::parse(page).is_ok_and(|page| page.same_server(url))
 }

@@ -103,10 +103,7 @@ impl Discovery<'_> {
             let wanted = |one: &Candidate| {
                 let unjudged = judged.expired.is_some() || one.verdict() == Verdict::Unknown;
                 let unknown = unjudged && one.host() == host;
-                match unknown && !is_judged(one.digest()) {
-                    true => one.income(),
-                    false => -1.0,
-                }
+                (unknown && !is_judged(one.digest())).then_some(one.income())
             };
             let best = self.frontier.candidates().best(wanted);
             let Some((digest, text)) = best.map(|best| (best.digest(), best.text())) else {

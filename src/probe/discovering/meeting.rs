@@ -2,11 +2,9 @@
 
 use super::queue::Waiting;
 use super::{Discovery, FoundEvent, Pages, UrlText};
-use crate::catalog::Page;
 use crate::discover::{Candidate, Scope, Target, UrlLimits, UrlRefusal, digest, directory_digest};
 use crate::fetch::{Url, UrlHost, is_public};
 use crate::probe::Board;
-use crate::probe::origin::Origin;
 use crate::probe::redirects::spell;
 use crate::probe::setup::Setup;
 use crate::rank::FoundWords;
@@ -72,8 +70,7 @@ impl Discovery<'_> {
     ) -> Result<u16, UrlRefusal> {
         let setup = pages.setup;
         let scope = self.wanted.scope;
-        // A page of nobody: only the hosts that are known can own the URL.
-        if let Origin::Listed(host, _) = setup.origin_of(url, &Page::new(u16::MAX, "")) {
+        if let Some(host) = setup.host_of(url) {
             let lets_in = match scope {
                 Scope::Prefix => setup.pages_of(host).any(|index| {
                     let page = setup.image.page(index).ok();

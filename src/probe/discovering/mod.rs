@@ -165,10 +165,9 @@ impl<'a, B: Board> Probe<'a, B> {
             measure: self.setup.found.ranking.measure,
             exploring: f32::from(wanted.exploring) / 256.0,
             // One host leaves room for the others.
-            host: wanted.per_host.unwrap_or(if several {
-                (candidates / 2).min(u16::MAX.into()) as u16
-            } else {
-                u16::MAX
+            host: wanted.per_host.or_else(|| {
+                let half = (candidates / 2).min(u16::MAX.into()) as u16;
+                several.then_some(half)
             }),
             ..FrontierSettings::DEFAULT
         };

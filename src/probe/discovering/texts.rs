@@ -15,11 +15,9 @@
 use core::ops::ControlFlow;
 
 use super::{Discovery, FoundEvent, Kind, Pages};
-use crate::catalog::Page;
 use crate::discover::{Candidate, Placement, digest, directory_digest};
 use crate::fetch::Url;
 use crate::fetch::robots::Verdict;
-use crate::probe::origin::Origin;
 use crate::probe::persist::Persistence;
 use crate::probe::setup::Setup;
 use crate::probe::{Board, Event, Probe};
@@ -393,11 +391,8 @@ impl Discovery<'_> {
         let Ok(url) = Url::parse(url) else {
             return false;
         };
-        let host = match setup.origin_of(&url, &Page::new(u16::MAX, "")) {
-            Origin::Listed(host, _) => Some(host),
-            Origin::Unlisted(_) => self.host_for(pages, &url).ok(),
-        };
-        let Some(host) = host else {
+        let known = setup.host_of(&url);
+        let Some(host) = known.or_else(|| self.host_for(pages, &url).ok()) else {
             return false;
         };
         let key = &setup.config.key;
@@ -492,14 +487,11 @@ impl Discovery<'_> {
             None => {}
         }
         self.demote(setup, place);
-        let host = match setup.origin_of(&url, &Page::new(u16::MAX, "")) {
-            Origin::Listed(host, _) => Some(host),
-            Origin::Unlisted(_) => {
-                // It was seen before.
-                let _ = self.host_for(pages, &url);
-                self.host_for(pages, &url).ok()
-            }
-        };
+        let host = setup.host_of(&url).or_else(|| {
+            // It was seen before.
+            let _ = self.host_for(pages, &url);
+            self.host_for(pages, &url).ok()
+        });
         let Some((host, page)) = host.zip(setup.found.pages.get(usize::from(place))) else {
             return;
         };

@@ -178,7 +178,7 @@ impl<'g> Reader<'g> {
 pub fn open_settings() -> FrontierSettings {
     FrontierSettings {
         sightings: 0,
-        directory: u8::MAX,
+        directory: None,
         ..FrontierSettings::DEFAULT
     }
 }
@@ -333,5 +333,6 @@ fn choose(frontier: &Frontier<'_>, order: Order, random: &mut Random) -> Option<
         let at = random.below(candidates.len());
         return candidates.iter().nth(at).map(Candidate::digest);
     }
-    candidates.best(importance).map(Candidate::digest)
+    let best = candidates.best(|candidate| Some(importance(candidate)));
+    best.map(Candidate::digest)
 }
