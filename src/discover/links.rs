@@ -1,8 +1,8 @@
 //! Links out of HTML, as it streams by.
 
 use super::raw_text::RawText;
-use super::reference::Step;
-use super::tag::{Attribute, Element, Media, Relations, Tag, is_space};
+use super::reference::ReferenceStep;
+use super::tag::{Attribute, Element, HtmlTag, Media, Relations, is_space};
 use crate::fetch::robots::Directives;
 
 /// Longest link that is read; longer ones are left out.
@@ -134,7 +134,7 @@ enum Comment {
 pub struct LinkReader<'a> {
     agent: &'a str,
     state: State,
-    tag: Tag,
+    tag: HtmlTag,
     /// The base first, then the link at hand.
     window: [u8; LONGEST_BASE + LONGEST_LINK],
     base: u16,
@@ -158,7 +158,7 @@ impl<'a> LinkReader<'a> {
         Self {
             agent: crate::fetch::robots::product_token(agent),
             state: State::Text,
-            tag: Tag::default(),
+            tag: HtmlTag::default(),
             window: [0; LONGEST_BASE + LONGEST_LINK],
             base: 0,
             has_base: false,
@@ -333,7 +333,7 @@ impl<'a> LinkReader<'a> {
 
     /// Begins a tag. Always false: the byte that began it is the first of its name.
     fn begin_tag(&mut self, is_end: bool) -> bool {
-        self.tag = Tag::default();
+        self.tag = HtmlTag::default();
         self.tag.is_end = is_end;
         self.state = State::TagName;
         false
@@ -374,7 +374,7 @@ impl<'a> LinkReader<'a> {
             let step = reference.push(byte, &mut |byte| decoded.push(byte));
             self.tag.reference = reference;
             decoded.bytes().iter().for_each(|byte| self.keep(*byte));
-            return step == Step::Inside || step == Step::Done { used: true };
+            return step == ReferenceStep::Inside || step == ReferenceStep::Done { used: true };
         }
         match (byte, quote) {
             (b'&', _) => self.tag.reference.begin(),
@@ -555,7 +555,7 @@ impl Decoded {
 }
 
 /// What a `<link>` leads to, if it is a page or a feed.
-fn kind(tag: &Tag) -> Option<LinkKind> {
+fn kind(tag: &HtmlTag) -> Option<LinkKind> {
     let relations = tag.relations;
     if relations.has(Relations::CANONICAL) {
         Some(LinkKind::Canonical)

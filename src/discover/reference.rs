@@ -97,7 +97,7 @@ pub(super) struct Reference {
 
 /// What a byte did to a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ReferenceStep {
     /// It belongs to it, and more may come.
     Inside,
     /// It ended it; the byte itself is used up, or has to be read again.
@@ -118,9 +118,9 @@ impl Reference {
     }
 
     /// Takes a byte. When that ends the reference, what it stands for goes to `put`.
-    pub(super) fn push(&mut self, byte: u8, put: &mut dyn FnMut(u8)) -> Step {
+    pub(super) fn push(&mut self, byte: u8, put: &mut dyn FnMut(u8)) -> ReferenceStep {
         match self.place {
-            Place::Outside => return Step::Done { used: false },
+            Place::Outside => return ReferenceStep::Done { used: false },
             Place::Name if self.length == 0 && byte == b'#' => self.place = Place::Number,
             Place::Name if byte.is_ascii_alphanumeric() => {
                 let Some(slot) = self.name.get_mut(usize::from(self.length)) else {
@@ -141,7 +141,7 @@ impl Reference {
             }
             _ => return self.end(byte, put),
         }
-        Step::Inside
+        ReferenceStep::Inside
     }
 
     /// More than Unicode has is one more than it has: the number cannot overflow.
@@ -150,7 +150,7 @@ impl Reference {
     }
 
     /// A byte came that is no part of the reference, but for a semicolon.
-    fn end(&mut self, byte: u8, put: &mut dyn FnMut(u8)) -> Step {
+    fn end(&mut self, byte: u8, put: &mut dyn FnMut(u8)) -> ReferenceStep {
         let name = self.name.get(..usize::from(self.length)).unwrap_or(&[]);
         let closed = byte == b';';
         let letter = match self.place {
@@ -174,7 +174,7 @@ impl Reference {
             }
         }
         self.place = Place::Outside;
-        Step::Done {
+        ReferenceStep::Done {
             used: closed && letter.is_some(),
         }
     }

@@ -133,7 +133,7 @@ impl Media {
 
 /// A tag while it is read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tag {
+pub(super) struct HtmlTag {
     pub(super) is_end: bool,
     pub(super) element: Element,
     /// The name of the tag, then that of an attribute, then a word of its value.
@@ -149,7 +149,7 @@ pub(super) struct Tag {
     pub(super) media: Media,
 }
 
-impl Tag {
+impl HtmlTag {
     pub(super) fn has(&self, attribute: Attribute) -> bool {
         self.seen & attribute as u8 != 0
     }

@@ -85,7 +85,7 @@ pub(super) struct Elements {
 
 /// What an event of XML or JSON came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum DialectStep {
     On,
     /// An entry is complete.
     Entry {
@@ -106,7 +106,7 @@ impl Elements {
         }
     }
 
-    pub(super) fn take(&mut self, event: xml::Token<'_>, draft: &mut Draft) -> Step {
+    pub(super) fn take(&mut self, event: xml::Token<'_>, draft: &mut Draft) -> DialectStep {
         match event {
             xml::Token::Start(name) => return self.start(name, draft),
             xml::Token::Attribute { name, value, cut } => self.attribute(name, value, cut, draft),
@@ -125,16 +125,16 @@ impl Elements {
                     Role::Source => self.in_source = false,
                     Role::Entry => {
                         let is_sitemap = self.dialect == Some(Dialect::Index);
-                        return Step::Entry { is_sitemap };
+                        return DialectStep::Entry { is_sitemap };
                     }
                     _ => {}
                 }
             }
         }
-        Step::On
+        DialectStep::On
     }
 
-    fn start(&mut self, name: &[u8], draft: &mut Draft) -> Step {
+    fn start(&mut self, name: &[u8], draft: &mut Draft) -> DialectStep {
         if self.dialect.is_none() {
             let (prefix, local) = split_name(name);
             self.dialect = Dialect::of_root(Word::of(local));
@@ -144,8 +144,8 @@ impl Elements {
                 *to = *from;
             }
             return match self.dialect {
-                Some(_) => Step::On,
-                None => Step::Unknown,
+                Some(_) => DialectStep::On,
+                None => DialectStep::Unknown,
             };
         }
         self.leave(draft);
@@ -159,7 +159,7 @@ impl Elements {
             _ if self.in_source => self.inside = Role::Nothing,
             _ => {}
         }
-        Step::On
+        DialectStep::On
     }
 
     fn attribute(&mut self, name: &[u8], value: &[u8], cut: bool, draft: &mut Draft) {
@@ -223,10 +223,10 @@ impl Items {
         }
     }
 
-    pub(super) fn take(&mut self, event: json::Event<'_>, draft: &mut Draft) -> Step {
+    pub(super) fn take(&mut self, event: json::JsonEvent<'_>, draft: &mut Draft) -> DialectStep {
         match event {
-            json::Event::Name { name, depth: 1 } => self.wanted = Word::of(name) == Word::Items,
-            json::Event::Open { object, depth } => {
+            json::JsonEvent::Name { name, depth: 1 } => self.wanted = Word::of(name) == Word::Items,
+            json::JsonEvent::Open { object, depth } => {
                 let list = depth == LIST && !object;
                 self.inside |= list && self.wanted;
                 if depth == ITEM {
@@ -234,11 +234,11 @@ impl Items {
                 }
                 self.field = Role::Nothing;
             }
-            json::Event::Close { depth: ITEM } if self.inside => {
-                return Step::Entry { is_sitemap: false };
+            json::JsonEvent::Close { depth: ITEM } if self.inside => {
+                return DialectStep::Entry { is_sitemap: false };
             }
-            json::Event::Close { depth } => self.inside &= depth > LIST,
-            json::Event::Name { name, depth: ITEM } => {
+            json::JsonEvent::Close { depth } => self.inside &= depth > LIST,
+            json::JsonEvent::Name { name, depth: ITEM } => {
                 self.field = match Word::of(name) {
                     Word::Url => Role::Url,
                     Word::Id => Role::Name,
@@ -246,7 +246,7 @@ impl Items {
                     _ => Role::Nothing,
                 }
             }
-            json::Event::Text {
+            json::JsonEvent::Text {
                 text,
                 cut,
                 depth: ITEM,
@@ -259,8 +259,8 @@ impl Items {
                 Role::Date => draft.set_date(text),
                 _ => {}
             },
-            json::Event::Name { .. } | json::Event::Text { .. } => {}
+            json::JsonEvent::Name { .. } | json::JsonEvent::Text { .. } => {}
         }
-        Step::On
+        DialectStep::On
     }
 }

@@ -7,7 +7,7 @@ use crate::xml::buffer::Buffer;
 
 /// What a document holds, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event<'j> {
+pub(super) enum JsonEvent<'j> {
     /// An object begins, or else a list: it is so deep, counted from 1.
     Open { object: bool, depth: u16 },
     /// What was so deep ends.
@@ -66,7 +66,7 @@ impl Reader {
 
     /// Reads on until there is something to tell; `None` if all bytes are used up. Work: constant
     /// per byte.
-    pub(super) fn next<'j>(&'j mut self, bytes: &mut &[u8]) -> Option<Event<'j>> {
+    pub(super) fn next<'j>(&'j mut self, bytes: &mut &[u8]) -> Option<JsonEvent<'j>> {
         if core::mem::take(&mut self.spent) {
             self.text.clear();
         }
@@ -98,7 +98,7 @@ impl Reader {
         None
     }
 
-    fn between(&mut self, byte: u8) -> Option<Event<'static>> {
+    fn between(&mut self, byte: u8) -> Option<JsonEvent<'static>> {
         match byte {
             b'"' => self.state = State::Text,
             b',' => self.is_name = self.is_object(),
@@ -112,26 +112,26 @@ impl Reader {
                 }
                 self.is_name = self.is_object();
                 let depth = self.depth;
-                return Some(Event::Open { object, depth });
+                return Some(JsonEvent::Open { object, depth });
             }
             b'}' | b']' => {
                 let depth = self.depth;
                 self.depth = depth.saturating_sub(1);
                 self.is_name = false;
-                return Some(Event::Close { depth });
+                return Some(JsonEvent::Close { depth });
             }
             _ => {}
         }
         None
     }
 
-    fn string(&self) -> Event<'_> {
+    fn string(&self) -> JsonEvent<'_> {
         let depth = self.depth;
         if self.is_name {
             let name = self.text.whole();
-            return Event::Name { name, depth };
+            return JsonEvent::Name { name, depth };
         }
-        Event::Text {
+        JsonEvent::Text {
             text: trimmed(self.text.beginning()),
             cut: self.text.is_cut(),
             depth,

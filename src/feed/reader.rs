@@ -2,7 +2,7 @@
 
 #[cfg(feature = "hints")]
 use super::dialect::Items;
-use super::dialect::{Elements, Step};
+use super::dialect::{DialectStep, Elements};
 use super::draft::{Draft, FeedEntry, LONGEST_URL};
 #[cfg(feature = "hints")]
 use super::json;
@@ -100,11 +100,11 @@ impl FeedReader {
                 }
             };
             match step {
-                Step::Entry { is_sitemap } if self.draft.has_url() => {
+                DialectStep::Entry { is_sitemap } if self.draft.has_url() => {
                     return self.draft.take(is_sitemap).map(Ok);
                 }
-                Step::On | Step::Entry { .. } => {}
-                Step::Unknown => {
+                DialectStep::On | DialectStep::Entry { .. } => {}
+                DialectStep::Unknown => {
                     self.form = Form::Refused;
                     return Some(Err(FeedError::Root));
                 }
@@ -147,13 +147,13 @@ impl FeedReader {
 }
 
 /// Reads a line to its end.
-fn next_line(bytes: &mut &[u8], draft: &mut Draft) -> Option<Step> {
+fn next_line(bytes: &mut &[u8], draft: &mut Draft) -> Option<DialectStep> {
     while let [byte, rest @ ..] = *bytes {
         *bytes = rest;
         if !matches!(byte, b'\r' | b'\n') {
             draft.push(*byte);
         } else if draft.has_url() {
-            return Some(Step::Entry { is_sitemap: false });
+            return Some(DialectStep::Entry { is_sitemap: false });
         } else {
             draft.clear();
         }

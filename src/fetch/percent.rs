@@ -3,10 +3,10 @@
 
 /// One octet of a path or query in canonical form: plain, or `ENCODED | octet` if it must stay
 /// behind a `%`.
-pub(crate) type Token = u16;
+pub(crate) type CanonicalOctet = u16;
 
-/// Marks a [`Token`] that is written as `%XX`.
-pub(crate) const ENCODED: Token = 0x100;
+/// Marks a [`CanonicalOctet`] that is written as `%XX`.
+pub(crate) const ENCODED: CanonicalOctet = 0x100;
 
 /// Walks a path or query in canonical form: unreserved characters decoded, everything that may not
 /// stand in a URL encoded, reserved characters left as they are – `%2F` is not `/`. A `%` without
@@ -26,9 +26,9 @@ impl<'a> Canonical<'a> {
 }
 
 impl Iterator for Canonical<'_> {
-    type Item = Token;
+    type Item = CanonicalOctet;
 
-    fn next(&mut self) -> Option<Token> {
+    fn next(&mut self) -> Option<CanonicalOctet> {
         if core::mem::take(&mut self.slash) {
             return Some(b'/'.into());
         }
@@ -41,14 +41,14 @@ impl Iterator for Canonical<'_> {
             return Some(if is_unreserved(octet) {
                 octet.into()
             } else {
-                ENCODED | Token::from(octet)
+                ENCODED | CanonicalOctet::from(octet)
             });
         }
         self.text = rest;
         Some(if is_legal(first) {
             first.into()
         } else {
-            ENCODED | Token::from(first)
+            ENCODED | CanonicalOctet::from(first)
         })
     }
 }

@@ -8,9 +8,9 @@ use crate::math::Real;
 /// largest by more are outside of the interval.
 const DROP: f64 = 1.920_7;
 /// Between once in three million years and ten times a millisecond, on a logarithmic scale.
-const LEAST: f64 = 1e-9;
-const MOST: f64 = 1e9;
-const STEPS: u32 = 60;
+const LEAST_RATE: f64 = 1e-9;
+const MOST_RATE: f64 = 1e9;
+const BISECTIONS: u32 = 60;
 
 /// Rates per day between which the true one lies with 95 % confidence, by the profile of the
 /// likelihood: from 0 if no visit found a change, and without an upper end (`None`) if every visit
@@ -30,8 +30,8 @@ const STEPS: u32 = 60;
 pub fn confidence<F: Real>(visits: impl Iterator<Item = Visit> + Clone) -> Option<(F, Option<F>)> {
     let visits = visits.filter(|visit| !visit.interval.is_zero());
     visits.clone().next()?;
-    let low = F::from_f64(LEAST);
-    let high = F::from_f64(MOST);
+    let low = F::from_f64(LEAST_RATE);
+    let high = F::from_f64(MOST_RATE);
     let slope = |rate: F| visits.clone().map(|visit| slope(&visit, rate)).sum::<F>();
     let likelihood = |rate: F| {
         visits
@@ -83,7 +83,7 @@ fn slope<F: Real>(visit: &Visit, rate: F) -> F {
 
 /// The point between two, on a logarithmic scale, below which `is_below` holds.
 fn bisect<F: Real>(mut low: F, mut high: F, is_below: impl Fn(F) -> bool) -> F {
-    for _ in 0..STEPS {
+    for _ in 0..BISECTIONS {
         let middle = (low * high).sqrt();
         if is_below(middle) {
             low = middle;

@@ -13,7 +13,7 @@ use crate::math::{greater, lesser, root};
 /// it takes longer to find out that pages differ. Both were measured.
 const FIRST_VARIANCE: f32 = 1.5;
 /// However alike a host's pages are, a new one must be able to differ.
-const MOST_SHAPE: f32 = 16.0;
+const MOST_PRIOR_SHAPE: f32 = 16.0;
 /// The pages of a host count against as many of all others; so a host with one page is believed to
 /// be a little like that page and mostly like everybody else.
 const KIN: f32 = 4.0;
@@ -23,7 +23,7 @@ const GUESS: f32 = 2.0;
 /// seldom there are few visits, and each has to speak for many.
 const MOST_WEIGHT: f32 = 4.0;
 /// Pages are counted in 64ths.
-const STEPS: f32 = 64.0;
+const PARTS_OF_A_PAGE: f32 = 64.0;
 
 /// The mean and the spread of the logarithms of the change rates of pages that belong together: of
 /// one host, or of all. Twelve bytes.
@@ -117,7 +117,7 @@ impl HostPrior {
 
     /// Has it heard of as many pages as there are?
     pub(crate) fn has_heard_of_all(&self) -> bool {
-        f32::from(self.heard) >= STEPS * f32::from(self.pages)
+        f32::from(self.heard) >= PARTS_OF_A_PAGE * f32::from(self.pages)
     }
 
     /// Learns from what is believed about one of its pages after a visit that came after so many
@@ -136,9 +136,9 @@ impl HostPrior {
 
     /// Learns from the mean and the variance of the logarithm of a page's rate.
     fn hear(&mut self, (mean, doubt): (f32, f32), gaps: f32) {
-        let most = greater(f32::from(self.pages), 1.0) * STEPS;
+        let most = greater(f32::from(self.pages), 1.0) * PARTS_OF_A_PAGE;
         // What is no number counts for nothing.
-        let counts = STEPS * lesser(greater(0.0, gaps), MOST_WEIGHT);
+        let counts = PARTS_OF_A_PAGE * lesser(greater(0.0, gaps), MOST_WEIGHT);
         let heard = lesser(f32::from(self.heard) + counts, most);
         if heard < 1.0 {
             return;
@@ -170,7 +170,7 @@ impl HostPrior {
         // ψ′(a) ≈ 1/a + 1/(2a²) = variance, solved for a; then E ln λ = ψ(a) − ln b with ψ(a) ≈ ln
         // a − 1/(2a) − 1/(12a²). Good to a few percent from a = ½, where priors end anyway.
         let shape = (1.0 + root(1.0 + 2.0 * variance)) / (2.0 * variance);
-        let shape = shape.clamp(0.5, MOST_SHAPE);
+        let shape = shape.clamp(0.5, MOST_PRIOR_SHAPE);
         let inverse = 1.0 / shape;
         Prior::new(
             libm::expf(log_rate + inverse * (0.5 + inverse / 12.0)),
@@ -180,7 +180,7 @@ impl HostPrior {
 
     /// What both know together, where the others have the weight of so many pages.
     fn beside(&self, others: &Self, weight: f32) -> Self {
-        let heard = f32::from(self.heard) / STEPS;
+        let heard = f32::from(self.heard) / PARTS_OF_A_PAGE;
         let share = heard / (heard + weight);
         let difference = self.log_rate - others.log_rate;
         Self {

@@ -8,7 +8,7 @@ use crate::math::Real;
 
 /// Newton steps. A dozen settle any history seen so far; the bound keeps the work finite for any
 /// other.
-const STEPS: u32 = 100;
+const NEWTON_STEPS: u32 = 100;
 
 /// The rate that makes a history of visits most likely, in changes per day. O(visits) a step, up to
 /// 100 steps.
@@ -54,7 +54,7 @@ fn most_likely<F: Real>(changed: impl Iterator<Item = (F, F)> + Clone, unchanged
     if rate == F::ZERO {
         return Some(rate);
     }
-    for _ in 0..STEPS {
+    for _ in 0..NEWTON_STEPS {
         let mut excess = -unchanged;
         let mut slope = F::ZERO;
         for (n, t) in changed.clone() {

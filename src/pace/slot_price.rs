@@ -5,7 +5,7 @@
 //! sum of these; taking off what all slots cost leaves a bound on the distances alone. Any prices
 //! will do; the best make the bound exact.
 
-use super::transport::{Crawl, Event, TimeSlot, events, events_backwards, micros};
+use super::transport::{Crawl, CrawlOrSlot, TimeSlot, events, events_backwards, micros};
 
 /// A slot's price, and what is known of it. Scratch memory of [`super::transport::sweep`].
 #[derive(Clone, Copy, Debug)]
@@ -98,8 +98,8 @@ impl Plan<'_> {
         let mut last = 0_i64;
         for event in events(self.crawls, self.slots) {
             let at = micros(match event {
-                Event::Crawl(_, crawl) => crawl.at,
-                Event::Slot(_, slot) => slot.at,
+                CrawlOrSlot::Crawl(_, crawl) => crawl.at,
+                CrawlOrSlot::Slot(_, slot) => slot.at,
             });
             price += if earlier > 0 {
                 at - last
@@ -110,11 +110,11 @@ impl Plan<'_> {
             };
             last = at;
             match event {
-                Event::Crawl(index, crawl) => match self.own(index, crawl) {
+                CrawlOrSlot::Crawl(index, crawl) => match self.own(index, crawl) {
                     Some((_, slot, _)) if slot.at < crawl.at => earlier -= 1,
                     _ => later += 1,
                 },
-                Event::Slot(index, _) => {
+                CrawlOrSlot::Slot(index, _) => {
                     if let Some(slot) = prices.get_mut(index) {
                         slot.price = price;
                         if slot.offer > 0 {
@@ -134,13 +134,13 @@ impl Plan<'_> {
         let mut cheapest = i64::MAX;
         for event in events_backwards(self.crawls, self.slots) {
             match event {
-                Event::Slot(index, slot) => {
+                CrawlOrSlot::Slot(index, slot) => {
                     let price = prices
                         .get(index)
                         .map_or(i64::MAX, |price| micros(slot.at) + price.price);
                     cheapest = cheapest.min(price);
                 }
-                Event::Crawl(index, crawl) => {
+                CrawlOrSlot::Crawl(index, crawl) => {
                     let Some((own, slot, cost)) = self.own(index, crawl) else {
                         continue;
                     };
@@ -168,13 +168,13 @@ impl Plan<'_> {
         let mut cheapest = i64::MAX;
         for event in events(self.crawls, self.slots) {
             match event {
-                Event::Slot(index, slot) => {
+                CrawlOrSlot::Slot(index, slot) => {
                     let price = prices
                         .get(index)
                         .map_or(i64::MAX, |price| price.price - micros(slot.at));
                     cheapest = cheapest.min(price);
                 }
-                Event::Crawl(index, crawl) if !crawl.not_before => {
+                CrawlOrSlot::Crawl(index, crawl) if !crawl.not_before => {
                     let Some((own, slot, cost)) = self.own(index, crawl) else {
                         continue;
                     };
@@ -190,7 +190,7 @@ impl Plan<'_> {
                         cheapest = cheapest.min(price.price - micros(slot.at));
                     }
                 }
-                Event::Crawl(..) => {}
+                CrawlOrSlot::Crawl(..) => {}
             }
         }
         lowered
@@ -201,13 +201,13 @@ impl Plan<'_> {
         let mut cheapest = i64::MAX;
         for event in events_backwards(self.crawls, self.slots) {
             match event {
-                Event::Slot(index, slot) => {
+                CrawlOrSlot::Slot(index, slot) => {
                     let price = prices
                         .get(index)
                         .map_or(i64::MAX, |price| micros(slot.at) + price.price);
                     cheapest = cheapest.min(price);
                 }
-                Event::Crawl(index, crawl) => {
+                CrawlOrSlot::Crawl(index, crawl) => {
                     if let Some(price) =
                         self.own(index, crawl).and_then(|own| prices.get_mut(own.0))
                     {
@@ -220,13 +220,13 @@ impl Plan<'_> {
         let mut cheapest = i64::MAX;
         for event in events(self.crawls, self.slots) {
             match event {
-                Event::Slot(index, slot) => {
+                CrawlOrSlot::Slot(index, slot) => {
                     let price = prices
                         .get(index)
                         .map_or(i64::MAX, |price| price.price - micros(slot.at));
                     cheapest = cheapest.min(price);
                 }
-                Event::Crawl(index, crawl) => {
+                CrawlOrSlot::Crawl(index, crawl) => {
                     let Some(price) = self.own(index, crawl).and_then(|own| prices.get(own.0))
                     else {
                         return 0;

@@ -327,7 +327,7 @@ fn augment(crawl: usize, end: usize, columns: &mut [Column], gains: &mut [i64]) 
 
 /// A crawl or a slot, in order of time. A crawl comes before a slot of the same time, so that it
 /// can take it.
-pub(super) enum Event {
+pub(super) enum CrawlOrSlot {
     Crawl(usize, Crawl),
     Slot(usize, TimeSlot),
 }
@@ -336,17 +336,17 @@ pub(super) enum Event {
 pub(super) fn events<'a>(
     crawls: &'a [Crawl],
     slots: &'a [TimeSlot],
-) -> impl Iterator<Item = Event> + use<'a> {
+) -> impl Iterator<Item = CrawlOrSlot> + use<'a> {
     let mut crawl = 0;
     let mut slot = 0;
     core::iter::from_fn(move || match (crawls.get(crawl), slots.get(slot)) {
         (Some(next), other) if other.is_none_or(|slot| next.at <= slot.at) => {
             crawl += 1;
-            Some(Event::Crawl(crawl - 1, *next))
+            Some(CrawlOrSlot::Crawl(crawl - 1, *next))
         }
         (_, Some(next)) => {
             slot += 1;
-            Some(Event::Slot(slot - 1, *next))
+            Some(CrawlOrSlot::Slot(slot - 1, *next))
         }
         _ => None,
     })
@@ -356,18 +356,18 @@ pub(super) fn events<'a>(
 pub(super) fn events_backwards<'a>(
     crawls: &'a [Crawl],
     slots: &'a [TimeSlot],
-) -> impl Iterator<Item = Event> + use<'a> {
+) -> impl Iterator<Item = CrawlOrSlot> + use<'a> {
     let mut crawls_left = crawls;
     let mut slots_left = slots;
     core::iter::from_fn(
         move || match (crawls_left.split_last(), slots_left.split_last()) {
             (next, Some((slot, rest))) if next.is_none_or(|(crawl, _)| crawl.at <= slot.at) => {
                 slots_left = rest;
-                Some(Event::Slot(rest.len(), *slot))
+                Some(CrawlOrSlot::Slot(rest.len(), *slot))
             }
             (Some((crawl, rest)), _) => {
                 crawls_left = rest;
-                Some(Event::Crawl(rest.len(), *crawl))
+                Some(CrawlOrSlot::Crawl(rest.len(), *crawl))
             }
             _ => None,
         },
@@ -468,7 +468,7 @@ fn choose_slots(
     };
     for event in events(crawls, slots) {
         match event {
-            Event::Crawl(index, crawl) => {
+            CrawlOrSlot::Crawl(index, crawl) => {
                 let at = micros(crawl.at);
                 // The slot behind that costs least; a crawl that cannot be early has to move on.
                 let slot = if crawl.not_before {
@@ -486,7 +486,7 @@ fn choose_slots(
                     .push(index as u32, -cost - 2 * at)
                     .map_err(|_| short("by_gain", crawls.len(), held))?;
             }
-            Event::Slot(index, slot) => {
+            CrawlOrSlot::Slot(index, slot) => {
                 let at = micros(slot.at);
                 let held = by_cost.len();
                 let mut offer = (index as u32, -at);
@@ -542,7 +542,7 @@ fn fill_slots(
     let mut seen = 0;
     for event in events(crawls, slots) {
         match event {
-            Event::Crawl(index, crawl) => {
+            CrawlOrSlot::Crawl(index, crawl) => {
                 seen = index + 1;
                 if crawl.not_before || empty == 0 {
                     waiting += 1;
@@ -557,7 +557,7 @@ fn fill_slots(
                     pair(index, oldest_slot, slot_of, prices);
                 }
             }
-            Event::Slot(index, _) if prices.get(index).is_some_and(|price| price.used) => {
+            CrawlOrSlot::Slot(index, _) if prices.get(index).is_some_and(|price| price.used) => {
                 if waiting == 0 {
                     empty += 1;
                 } else {
@@ -570,7 +570,7 @@ fn fill_slots(
                     pair(oldest_crawl, index, slot_of, prices);
                 }
             }
-            Event::Slot(..) => {}
+            CrawlOrSlot::Slot(..) => {}
         }
     }
     total

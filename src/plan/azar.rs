@@ -7,7 +7,7 @@
 //! fewer passes than sorting takes.
 
 use super::check::{Checked, check};
-use super::level::{Demand, Same, hand_out, search};
+use super::level::{CrawlDemand, Same, hand_out, search};
 use super::{
     Allocation, Objective, Pages, PlanError, PlanHost, PlanPage, Spacing, optimal, page_cost,
 };
@@ -94,7 +94,7 @@ pub fn azar_slots<F: Real, P: Pages<F> + ?Sized>(
 pub(super) fn allot<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [PlanHost<F>],
-    demand: &impl Demand<F>,
+    demand: &impl CrawlDemand<F>,
     objective: Objective,
     bound: F,
     rates: &mut [F],
@@ -123,7 +123,7 @@ pub(super) fn allot<F: Real, P: Pages<F> + ?Sized>(
 /// Demand of a page that is visited at random times: `ρ = √(wλ)·level − λ`.
 struct RandomVisits;
 
-impl<F: Real> Demand<F> for RandomVisits {
+impl<F: Real> CrawlDemand<F> for RandomVisits {
     fn price(&self, level: F) -> F {
         F::ONE / (level * level)
     }
@@ -146,7 +146,7 @@ impl<F: Real> Demand<F> for RandomVisits {
 /// `p = (√(wΔ)·level − Δ)/(1 − Δ)`
 struct Slots;
 
-impl<F: Real> Demand<F> for Slots {
+impl<F: Real> CrawlDemand<F> for Slots {
     fn price(&self, level: F) -> F {
         F::ONE / (level * level)
     }

@@ -2,7 +2,7 @@
 
 use super::azar::allot;
 use super::check::check;
-use super::level::Demand;
+use super::level::CrawlDemand;
 use super::{Allocation, Objective, Pages, PlanError, PlanHost, PlanPage, optimal};
 use crate::math::Real;
 
@@ -61,7 +61,7 @@ pub fn baseline<F: Real, P: Pages<F> + ?Sized>(
     })
 }
 
-impl<F: Real> Demand<F> for Share {
+impl<F: Real> CrawlDemand<F> for Share {
     fn price(&self, level: F) -> F {
         F::ONE / level
     }
@@ -82,7 +82,7 @@ impl<F: Real> Demand<F> for Share {
         (share, F::ZERO)
     }
     fn at(&self, page: &PlanPage<'_, F>, level: F, _price: F) -> (F, F) {
-        let (share, _) = Demand::<F>::asymptote(self, page);
+        let (share, _) = CrawlDemand::<F>::asymptote(self, page);
         if share > F::ZERO {
             (share * level, share)
         } else {

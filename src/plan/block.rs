@@ -6,7 +6,7 @@
 //! another formula is seen to at the end.
 
 use super::check::Checked;
-use super::level::{Demand, demand_of};
+use super::level::{CrawlDemand, demand_of};
 use super::{Pages, PlanHost, PlanPage};
 use crate::math::{Real, h_inverse_fraction};
 
@@ -26,7 +26,7 @@ pub(super) struct Quick<F> {
 pub(super) fn each<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [PlanHost<F>],
-    demand: &impl Demand<F>,
+    demand: &impl CrawlDemand<F>,
     list: &List<'_, F>,
     mut take: impl FnMut(usize, &PlanPage<'_, F>, &mut PlanHost<F>, F, F),
 ) -> usize {
@@ -153,7 +153,7 @@ impl<F: Real> Block<F> {
         &mut self,
         pages: &Checked<'_, P, F>,
         hosts: &mut [PlanHost<F>],
-        demand: &impl Demand<F>,
+        demand: &impl CrawlDemand<F>,
         indices: &[usize],
         take: &mut impl FnMut(usize, &PlanPage<'_, F>, &mut PlanHost<F>, F, F),
     ) {

@@ -6,7 +6,7 @@
 
 use super::check::{Checked, cap_of, check};
 use super::cost::gain;
-use super::queue::Queue;
+use super::queue::SectionQueue;
 use super::{Allocation, Objective, Pages, PlanError, PlanHost, Spacing, page_cost};
 use crate::heap::{Entry, Id};
 use crate::math::{Real, Sum};
@@ -41,7 +41,7 @@ pub fn greedy<F: Real, P: Pages<F> + ?Sized, I: Id>(
 ) -> Result<Allocation<F>, PlanError> {
     let room = crawls.len().min(entries.len());
     let pages = check(pages, hosts, F::from_u32(budget), room, true)?;
-    let mut queue = Queue::new(entries);
+    let mut queue = SectionQueue::new(entries);
     for host in hosts.iter_mut() {
         host.crawls = host.minimum;
     }

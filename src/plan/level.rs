@@ -29,7 +29,7 @@ pub(super) enum Stage {
 }
 
 /// How many crawls a page wants.
-pub(super) trait Demand<F: Real> {
+pub(super) trait CrawlDemand<F: Real> {
     /// Crawls wanted at a level above 0 with its price, possibly infinite, and the slope there (0
     /// if not known). Limits of the page are not this function's business.
     fn at(&self, page: &PlanPage<'_, F>, level: F, price: F) -> (F, F);
@@ -149,7 +149,7 @@ fn tolerance<F: Real>() -> F {
 
 /// Crawls a page gets at a level, within its limits.
 pub(super) fn demand_of<F: Real>(
-    demand: &impl Demand<F>,
+    demand: &impl CrawlDemand<F>,
     page: &PlanPage<'_, F>,
     level: F,
     price: F,
@@ -167,7 +167,7 @@ pub(super) fn demand_of<F: Real>(
 pub(super) fn search<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [PlanHost<F>],
-    demand: &impl Demand<F>,
+    demand: &impl CrawlDemand<F>,
     same: Same<F>,
     memory: &mut [F],
 ) -> Bracket<F> {
@@ -214,7 +214,7 @@ pub(super) fn search<F: Real, P: Pages<F> + ?Sized>(
 fn begin<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [PlanHost<F>],
-    demand: &impl Demand<F>,
+    demand: &impl CrawlDemand<F>,
 ) -> Bracket<F> {
     for (_, page) in pages.iter() {
         if let Some(host) = hosts.get_mut(page.host as usize) {
@@ -243,7 +243,7 @@ fn begin<F: Real, P: Pages<F> + ?Sized>(
 
 /// Sets the terms of the next pass: the `shared` level for hosts in the common search, its own for
 /// a sealed host.
-fn prepare<F: Real>(hosts: &mut [PlanHost<F>], demand: &impl Demand<F>, shared: Option<F>) {
+fn prepare<F: Real>(hosts: &mut [PlanHost<F>], demand: &impl CrawlDemand<F>, shared: Option<F>) {
     for host in hosts.iter_mut() {
         host.demand = Sum::ZERO;
         host.slope = F::ZERO;
@@ -320,7 +320,7 @@ fn seal<F: Real>(hosts: &mut [PlanHost<F>], whole: bool, level: F) {
 
 impl<F: Real> PlanHost<F> {
     /// The level found is what counts from now on.
-    fn decide(&mut self, demand: &impl Demand<F>) {
+    fn decide(&mut self, demand: &impl CrawlDemand<F>) {
         self.trial = self.bracket.low;
         self.price = demand.price(self.trial);
         self.searching = true;
@@ -391,7 +391,7 @@ fn fade<F: Real>(host: &PlanHost<F>, level: F, demand: F, target: F) -> F {
 pub(super) fn charge<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [PlanHost<F>],
-    demand: &impl Demand<F>,
+    demand: &impl CrawlDemand<F>,
     mut give: impl FnMut(&PlanPage<'_, F>, F, F),
 ) {
     hosts.iter_mut().for_each(|host| host.decide(demand));
@@ -410,7 +410,7 @@ pub(super) fn charge<F: Real, P: Pages<F> + ?Sized>(
 pub(super) fn hand_out<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [PlanHost<F>],
-    demand: &impl Demand<F>,
+    demand: &impl CrawlDemand<F>,
     mut give: impl FnMut(usize, &PlanPage<'_, F>, F, F, F),
 ) -> F {
     // A host in the common search draws on what the common budget has left, any other on its own

@@ -6,7 +6,7 @@
 
 use super::block::Quick;
 use super::check::{Checked, check};
-use super::level::{Demand, Same, charge, hand_out, search};
+use super::level::{CrawlDemand, Same, charge, hand_out, search};
 use super::worth::share_of_most;
 use super::{Allocation, Objective, Pages, PlanError, PlanHost, PlanPage, Spacing, page_cost};
 use crate::math::{Real, Sum};
@@ -170,7 +170,7 @@ impl Optimal {
     }
 }
 
-impl<F: Real> Demand<F> for Optimal {
+impl<F: Real> CrawlDemand<F> for Optimal {
     fn price(&self, level: F) -> F {
         let square = F::ONE / (level * level);
         if self.objective == Objective::Age {

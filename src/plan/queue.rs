@@ -11,14 +11,14 @@ use crate::heap::{Entry, Id, Key};
 const ARITY: usize = 4;
 /// A section takes one in so many entries of the next, but not fewer than the least.
 const PART: usize = 16;
-const LEAST: usize = 64;
+const LEAST_SECTION: usize = 64;
 /// The heap and the sections behind it, which the last holds for good.
 const SECTIONS: usize = 4;
 const LAST: usize = SECTIONS - 1;
 
 /// Entries in the caller's memory: a heap, a section to fill it from, one to fill that from, and so
 /// on.
-pub(super) struct Queue<'a, K, I> {
+pub(super) struct SectionQueue<'a, K, I> {
     entries: &'a mut [Entry<K, I>],
     /// Where each section ends.
     ends: [usize; SECTIONS],
@@ -27,7 +27,7 @@ pub(super) struct Queue<'a, K, I> {
     borders: [Option<Entry<K, I>>; LAST],
 }
 
-impl<'a, K: Key, I: Id> Queue<'a, K, I> {
+impl<'a, K: Key, I: Id> SectionQueue<'a, K, I> {
     pub(super) fn new(entries: &'a mut [Entry<K, I>]) -> Self {
         Self {
             entries,
@@ -109,7 +109,7 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
             let Some(rest) = self.entries.get_mut(..rest).filter(|_| end == 0) else {
                 continue;
             };
-            let part = (rest.len() / PART).max(LEAST).min(rest.len());
+            let part = (rest.len() / PART).max(LEAST_SECTION).min(rest.len());
             self.ends[section] = part;
             self.borders[section] = if part < rest.len() {
                 Some(*rest.select_nth_unstable(part).1)

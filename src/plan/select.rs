@@ -8,7 +8,7 @@
 use super::check::check;
 use super::cost::gain;
 use super::greedy::bound;
-use super::level::{Demand, Same, hand_out, search};
+use super::level::{CrawlDemand, Same, hand_out, search};
 use super::optimal::Optimal;
 use super::{Allocation, Objective, Pages, PlanError, PlanHost, PlanPage, Spacing, page_cost};
 use crate::math::{Real, Sum};
@@ -56,7 +56,7 @@ pub fn select<F: Real, P: Pages<F> + ?Sized>(
 /// The number of crawls that save at least the price each.
 struct Whole(Optimal);
 
-impl<F: Real> Demand<F> for Whole {
+impl<F: Real> CrawlDemand<F> for Whole {
     fn price(&self, level: F) -> F {
         self.0.price(level)
     }

@@ -17,7 +17,7 @@ use crate::math::{Real, greater, h_inverse, root};
 use crate::model::{Objective, Poisson};
 
 /// Steps towards the root; the guess is good, one or two are the rule.
-const MOST_STEPS: u32 = 5;
+const MOST_GAP_STEPS: u32 = 5;
 /// A step this small, in parts of the gap, leaves an error of a thousandth or two: the value is
 /// flat around its best, so more would not be seen.
 const ENOUGH: f32 = 0.08;
@@ -29,7 +29,7 @@ const ENOUGH_AGE: f32 = 0.003;
 const FIRM: f32 = 200.0;
 /// Gaps this short, which most are where the budget is ample, follow from a series at once: to a
 /// thousandth, or half a per cent of the gap where nothing is known of a page.
-const SHORT: f32 = 0.2;
+const SERIES_SUFFICES: f32 = 0.2;
 /// A search does not look at gaps with fewer changes: there f32 leaves no digit of the value.
 const FEW: f32 = 1e-3;
 /// Below this `rest`, `∫S` is a logarithm as far as f32 can tell.
@@ -172,7 +172,7 @@ impl Belief {
         // quotient that stands for all that follow.
         let s = root(2.0 * value / a);
         let third = s * (11.0 * a + 2.0) * (1.0 / 24.0);
-        if third < SHORT {
+        if third < SERIES_SUFFICES {
             return b * s * (1.0 + s * (a + 1.0) / (3.0 - 3.0 * third));
         }
         // In units of u = ln(1 + τ/b). Without a guess, the firm belief's answer; beyond its reach,
@@ -183,7 +183,7 @@ impl Belief {
             h_inverse(within(a * value, 0.0, 0.98)) / a
         };
         let mut u = within(guess, FEW / a, f32::INFINITY);
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MOST_GAP_STEPS {
             let (found, slope) = scaled_value(rest, u);
             if !(slope > 0.0) {
                 // Far beyond: nothing is left of the copy.

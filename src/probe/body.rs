@@ -4,7 +4,7 @@ use super::discovering::{self, JudgedTexts};
 use super::setup::Setup;
 use super::tellers::Ear;
 use super::verdicts::Judges;
-use super::visit::{Answer, Finding, Reading, Visit};
+use super::visit::{Finding, PageVisit, Reading, VisitAnswer};
 use super::{Board, Probe};
 use crate::fetch::{Body, Head};
 
@@ -35,7 +35,7 @@ pub(super) struct Criteria<'a> {
 }
 
 impl<'a> Criteria<'a> {
-    pub(super) fn new<B: Board>(probe: &Probe<'a, B>, visit: &Visit<'a>, page: u16) -> Self {
+    pub(super) fn new<B: Board>(probe: &Probe<'a, B>, visit: &PageVisit<'a>, page: u16) -> Self {
         Self {
             #[cfg(feature = "filter")]
             filter: probe.setup.filter(page.into()),
@@ -54,7 +54,7 @@ impl<'a> Criteria<'a> {
 
     fn reading<'r, 'u>(
         &'r self,
-        visit: &Visit<'a>,
+        visit: &PageVisit<'a>,
         judges: &'r mut Judges<'u>,
         setup: &'r Setup<'a>,
     ) -> Reading<'r, 'u> {
@@ -71,7 +71,7 @@ impl<'a> Criteria<'a> {
 }
 
 /// Who reads a body, with the board looking on.
-pub(super) struct Shown<'p, 'a, 'r, 'u, B> {
+pub(super) struct ShownBody<'p, 'a, 'r, 'u, B> {
     reading: Reading<'r, 'u>,
     probe: &'p Probe<'a, B>,
     /// Who listens to a host's own word.
@@ -82,11 +82,11 @@ pub(super) struct Shown<'p, 'a, 'r, 'u, B> {
     offset: u32,
 }
 
-impl<'p, 'a, 'r, 'u, B: Board> Shown<'p, 'a, 'r, 'u, B> {
+impl<'p, 'a, 'r, 'u, B: Board> ShownBody<'p, 'a, 'r, 'u, B> {
     /// A reader for the answer to what a visit asks for.
     pub(super) fn new(
         probe: &'p Probe<'a, B>,
-        visit: &'u Visit<'a>,
+        visit: &'u PageVisit<'a>,
         page: u16,
         ear: Ear<'p, 'a, B>,
         judges: &'r mut Judges<'u>,
@@ -107,7 +107,7 @@ impl<'p, 'a, 'r, 'u, B: Board> Shown<'p, 'a, 'r, 'u, B> {
 
     /// The answer has come to its end: what was found in it, and the fingerprint of the version of
     /// a page that it brought, if any.
-    pub(super) fn finish(mut self, answer: &Answer) -> (Finding<'r, 'u>, Option<u64>) {
+    pub(super) fn finish(mut self, answer: &VisitAnswer) -> (Finding<'r, 'u>, Option<u64>) {
         self.ear.finish(answer);
         let finding = self.reading.finish();
         #[cfg(feature = "filter")]
@@ -120,7 +120,7 @@ impl<'p, 'a, 'r, 'u, B: Board> Shown<'p, 'a, 'r, 'u, B> {
     }
 }
 
-impl<B: Board> Body for Shown<'_, '_, '_, '_, B> {
+impl<B: Board> Body for ShownBody<'_, '_, '_, '_, B> {
     fn take(&mut self, head: &Head, all: &mut &[u8]) -> bool {
         let (mut bytes, later) = all
             .split_at_checked(self.ear.breath())

@@ -4,7 +4,7 @@
 use embedded_io_async::{Error as _, ErrorKind};
 
 use super::Failure;
-use super::visit::Answer;
+use super::visit::VisitAnswer;
 use crate::fetch::{Ask, Body, Client, ClientError, Connect, FetchError, Resolve, Tee, TlsError};
 use crate::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ impl<'c, C: Connect> SlotConnection<'c, C> {
         buffer: &mut [u8],
         body: &mut dyn Body,
         tee: T,
-    ) -> Result<Answer, Unanswered> {
+    ) -> Result<VisitAnswer, Unanswered> {
         let sent = if self.is_due(now) {
             Err(ClientError::Stale)
         } else {
@@ -63,7 +63,7 @@ impl<'c, C: Connect> SlotConnection<'c, C> {
                 .await
         };
         let why = match sent {
-            Ok(fetched) => return Ok(Answer::new(&fetched)),
+            Ok(fetched) => return Ok(VisitAnswer::new(&fetched)),
             Err(why) => why,
         };
         Err(Unanswered::Failed(match why {

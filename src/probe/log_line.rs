@@ -74,14 +74,14 @@ impl Value for Option<f32> {
 /// An IPv4 address, as defmt shows it.
 #[cfg(feature = "defmt")]
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Address([u8; 4]);
+pub(super) struct DottedAddress([u8; 4]);
 
 impl Value for [u8; 4] {
     #[cfg(feature = "defmt")]
-    type Logged = Address;
+    type Logged = DottedAddress;
     #[cfg(feature = "defmt")]
-    fn logged(self) -> Address {
-        Address(self)
+    fn logged(self) -> DottedAddress {
+        DottedAddress(self)
     }
     fn write(&self, f: &mut Formatter<'_>, _: &str) -> fmt::Result {
         core::net::Ipv4Addr::from(*self).fmt(f)
@@ -89,7 +89,7 @@ impl Value for [u8; 4] {
 }
 
 #[cfg(feature = "defmt")]
-impl defmt::Format for Address {
+impl defmt::Format for DottedAddress {
     fn format(&self, f: defmt::Formatter<'_>) {
         let [a, b, c, d] = self.0;
         defmt::write!(f, "{=u8}.{=u8}.{=u8}.{=u8}", a, b, c, d);

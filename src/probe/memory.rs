@@ -369,7 +369,7 @@ impl HostMemory {
 }
 
 /// Everything a probe knows of pages and hosts besides what the scheduler knows: the parts that a
-/// [`Visit`](super::visit::Visit) reads and changes.
+/// [`PageVisit`](super::visit::PageVisit) reads and changes.
 #[derive(Debug)]
 pub(super) struct Knowledge<'a> {
     /// One for each page of the list.

@@ -12,10 +12,10 @@
 //! as well.
 //!
 //! # What is decided where
-//! The parts below are values without IO, each with an interface of its own. A `Visit` is the state
-//! machine of one page's turn: it asks for a request, is told what became of it, and concludes. The
-//! shell around the parts (`turn.rs`, `slots.rs`) waits and connects, and decides nothing
-//! about a page.
+//! The parts below are values without IO, each with an interface of its own. A `PageVisit` is the
+//! state machine of one page's turn: it asks for a request, is told what became of it, and
+//! concludes. The shell around the parts (`turn.rs`, `slots.rs`) waits and connects, and decides
+//! nothing about a page.
 //!
 //! | file | what is decided there |
 //! |---|---|

@@ -5,7 +5,7 @@
 //! with the gap of the host that led there; eight of them are remembered at a time.
 
 use super::memory::HostMemory;
-use super::redirects::{Target, spell};
+use super::redirects::{RedirectTarget, spell};
 use super::setup::Setup;
 use crate::fetch::robots::Access;
 use crate::fetch::{Scheme, Url};
@@ -40,7 +40,7 @@ impl Origin<'_> {
 
 /// Why a request does not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum GateRefusal {
     /// Another request to the same unlisted origin was made too short a time ago.
     Closed,
     /// The page has to wait at the gate of this host of the list.
@@ -67,7 +67,7 @@ pub(super) struct Passage {
 #[derive(Clone, Debug)]
 struct Unlisted {
     /// A URL of it. Names are compared: others could be made up with the same short hash.
-    url: Target,
+    url: RedirectTarget,
     /// The host of the list whose page was led there first.
     led_by: u16,
     /// When the next request may go there.
@@ -132,13 +132,13 @@ impl<'a> Origins<'a> {
         origin: &Origin<'_>,
         passage: &Passage,
         setup: &Setup<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), GateRefusal> {
         let host = match origin {
             Origin::Listed(host, _) => *host,
             Origin::Unlisted(_) => passage.host,
         };
         if !setup.share_a_gate(passage.waited_at, host) {
-            return Err(Refusal::WaitAt(host));
+            return Err(GateRefusal::WaitAt(host));
         }
         let Origin::Unlisted(origin) = origin else {
             return Ok(());
@@ -146,7 +146,7 @@ impl<'a> Origins<'a> {
         let now = passage.now;
         let unlisted = self
             .find_or_add(origin, host, setup.gap_of(host).max(passage.gap), now)
-            .ok_or(Refusal::Closed)?;
+            .ok_or(GateRefusal::Closed)?;
         let next = unlisted
             .next
             .filter(|(_, until)| now < *until)
@@ -156,10 +156,10 @@ impl<'a> Origins<'a> {
             if next.is_none() {
                 unlisted.next = Some((passage.page, unlisted.opens + unlisted.gap * 2));
             }
-            return Err(Refusal::Closed);
+            return Err(GateRefusal::Closed);
         }
         if next.is_some_and(|next| next != passage.page) {
-            return Err(Refusal::Closed);
+            return Err(GateRefusal::Closed);
         }
         unlisted.opens = passage.deadline;
         unlisted.next = None;

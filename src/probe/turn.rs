@@ -1,16 +1,16 @@
-//! One turn of a page: the shell around a [`Visit`]. It takes the visit's request through the gate
-//! and to the network, under a deadline, and tells the visit what became of it.
+//! One turn of a page: the shell around a [`PageVisit`]. It takes the visit's request through the
+//! gate and to the network, under a deadline, and tells the visit what became of it.
 
 use core::pin::pin;
 
-use super::body::{Criteria, Shown};
+use super::body::{Criteria, ShownBody};
 use super::connection::{NEAR, SlotConnection, Unanswered};
 use super::copying::Copying;
 use super::names::Names;
-use super::origin::{Origin, Passage, Refusal};
+use super::origin::{GateRefusal, Origin, Passage};
 use super::slots::{Runner, SLOW_FOR};
 use super::verdicts::Judges;
-use super::visit::{Conclusion, Moment, Next, Reply, Visit};
+use super::visit::{Conclusion, Moment, Next, PageVisit, Reply};
 use super::{Board, Event, Failure, PageMemory, State, tellers};
 use crate::fetch::{Connect, Resolve, within};
 use crate::scheduler::{Outcome, PageId};
@@ -52,7 +52,7 @@ impl<B: Board> Runner<'_, '_, B> {
             return (false, None);
         }
         if let Err(refusal) = self.pass(turn, &visit, &origin) {
-            if refusal == Refusal::Closed {
+            if refusal == GateRefusal::Closed {
                 let then = probe.board.now() + CLOSED_WAIT;
                 probe.board.sleep_until(then).await;
             }
@@ -76,7 +76,7 @@ impl<B: Board> Runner<'_, '_, B> {
             copy.watch(page);
         }
         ask.request.keep_alive = self.prepare(turn, &visit, &mut judges);
-        let mut body = Shown::new(probe, &visit, page, ear, &mut judges, &criteria);
+        let mut body = ShownBody::new(probe, &visit, page, ear, &mut judges, &criteria);
         let answered = {
             let mut names = Names {
                 probe,
@@ -146,11 +146,11 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
         self.probe.state().was_lost(turn) || self.probe.setup.is_limited(turn.page.index())
     }
 
-    fn begin(&self, turn: &Turn) -> Visit<'a> {
+    fn begin(&self, turn: &Turn) -> PageVisit<'a> {
         let page = turn.page.index() as u16;
         let now = self.probe.board.now();
         self.want_links(page);
-        Visit::begin(
+        PageVisit::begin(
             &self.probe.setup,
             &mut self.probe.state().known,
             page,
@@ -160,7 +160,12 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
     }
 
     /// May the request of a visit go to this origin now?
-    fn pass(&self, turn: &Turn, visit: &Visit<'a>, origin: &Origin<'_>) -> Result<(), Refusal> {
+    fn pass(
+        &self,
+        turn: &Turn,
+        visit: &PageVisit<'a>,
+        origin: &Origin<'_>,
+    ) -> Result<(), GateRefusal> {
         let passage = Passage {
             page: turn.page.index() as u16,
             host: visit.host(),
@@ -174,14 +179,14 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
     }
 
     /// Chooses judges for a robots.txt, and says whether the connection should be kept.
-    fn prepare<'v>(&self, turn: &Turn, visit: &'v Visit<'a>, judges: &mut Judges<'v>) -> bool {
+    fn prepare<'v>(&self, turn: &Turn, visit: &'v PageVisit<'a>, judges: &mut Judges<'v>) -> bool {
         let now = self.probe.board.now();
         let state = self.probe.state();
         visit.choose_judges(judges, &self.probe.setup, &state.known, now);
         state.is_next_near(turn, visit, now)
     }
 
-    fn end_unasked(&self, turn: &Turn, visit: &Visit<'a>) {
+    fn end_unasked(&self, turn: &Turn, visit: &PageVisit<'a>) {
         let conclusion = {
             let state = &mut *self.probe.state();
             let at = state.moment(self.probe.board.now());
@@ -192,7 +197,7 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
 
     /// Tells the visit what became of its request; true if it has to be made again.
     #[inline(never)] // Out of the futures' code, which would be larger.
-    fn end(&self, turn: &Turn, visit: &Visit<'a>, reply: Reply<'_, '_>) -> bool {
+    fn end(&self, turn: &Turn, visit: &PageVisit<'a>, reply: Reply<'_, '_>) -> bool {
         let next = {
             let state = &mut *self.probe.state();
             let at = state.moment(self.probe.board.now());
@@ -317,7 +322,7 @@ impl State<'_> {
 
     /// Will the same host be asked again soon? What is asked for before a page is followed by the
     /// page.
-    fn is_next_near(&self, turn: &Turn, visit: &Visit<'_>, now: Instant) -> bool {
+    fn is_next_near(&self, turn: &Turn, visit: &PageVisit<'_>, now: Instant) -> bool {
         let Some(host) = self.scheduler.host_id(turn.host.into()) else {
             return false;
         };

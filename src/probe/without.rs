@@ -9,7 +9,7 @@ pub(super) mod discovering {
     use crate::fetch::Head;
     use crate::probe::slots::Runner;
     use crate::probe::verdicts::Judges;
-    use crate::probe::visit::Visit;
+    use crate::probe::visit::PageVisit;
     use crate::probe::{Board, Probe};
     use crate::scheduler::Outcome;
 
@@ -18,7 +18,7 @@ pub(super) mod discovering {
     pub(in crate::probe) struct JudgedTexts;
 
     impl JudgedTexts {
-        pub(in crate::probe) fn of<B>(_: &Probe<'_, B>, _: &Visit<'_>, _: u16) -> Self {
+        pub(in crate::probe) fn of<B>(_: &Probe<'_, B>, _: &PageVisit<'_>, _: u16) -> Self {
             Self
         }
 
@@ -31,7 +31,7 @@ pub(super) mod discovering {
     pub(in crate::probe) struct Reading<'p, 'a, 'v, B>(PhantomData<(&'p Probe<'a, B>, &'v ())>);
 
     impl<'p, 'a, 'v, B> Reading<'p, 'a, 'v, B> {
-        pub(in crate::probe) fn new(_: &'p Probe<'a, B>, _: &'v Visit<'a>, _: u16) -> Self {
+        pub(in crate::probe) fn new(_: &'p Probe<'a, B>, _: &'v PageVisit<'a>, _: u16) -> Self {
             Self(PhantomData)
         }
 
@@ -116,7 +116,7 @@ pub(super) mod tellers {
     use crate::probe::setup::Setup;
     use crate::probe::slots::Runner;
     use crate::probe::turn::Turn;
-    use crate::probe::visit::{Answer, Conclusion, Visit};
+    use crate::probe::visit::{Conclusion, PageVisit, VisitAnswer};
     use crate::probe::{Board, Probe};
     use crate::scheduler::{Outcome, SchedulerView};
     use crate::time::Instant;
@@ -135,11 +135,15 @@ pub(super) mod tellers {
 
         pub(in crate::probe) fn hear(&mut self, _: &Head, _: &[u8], _: usize) {}
 
-        pub(in crate::probe) fn finish(&mut self, _: &Answer) {}
+        pub(in crate::probe) fn finish(&mut self, _: &VisitAnswer) {}
     }
 
     impl<'p, 'a, B: Board> Runner<'p, 'a, B> {
-        pub(in crate::probe) fn listen(&self, _: &Turn, _: &Visit<'a>) -> Option<Ear<'p, 'a, B>> {
+        pub(in crate::probe) fn listen(
+            &self,
+            _: &Turn,
+            _: &PageVisit<'a>,
+        ) -> Option<Ear<'p, 'a, B>> {
             Some(Ear(PhantomData))
         }
     }

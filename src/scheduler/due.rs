@@ -19,7 +19,7 @@ use crate::time::Duration;
 const MOST_GAP: f32 = 180.0;
 /// Gaps of no more than so many even ones need not be held against what a page is left alone for at
 /// the most.
-const LONG: f32 = 4.0;
+const UNCHECKED_GAPS: f32 = 4.0;
 /// Visits after even gaps cannot tell a page that changes so often in a gap from one that changes
 /// all the time: 19 in 20 find a change. Before there is other evidence, it is not believed to
 /// change more often, so that it has about its even share.
@@ -80,7 +80,7 @@ impl<I: Id> Core<'_, I> {
         // The value of a visit is an average over the belief, so doubt about a page is in its price
         // already. But what was seen a half-life ago says half as much: by then a belief is
         // renewed, whatever the page seems to be worth.
-        if gap > LONG * even {
+        if gap > UNCHECKED_GAPS * even {
             let longest = self.state.settings.learn.memory() * self.mean_gap();
             return lesser(lesser(gap, longest), MOST_GAP);
         }
@@ -133,9 +133,9 @@ impl<I: Id> Core<'_, I> {
     #[cold]
     #[inline(never)]
     fn gap_by_constraints(&self, id: I, page: &PageState<I>, price: f32, gap: f32) -> f32 {
-        const DAYS: f32 = 1.0 / 86_400e3;
+        const DAYS_A_MILLISECOND: f32 = 1.0 / 86_400e3;
         let constraints = self.constraints.of(id.index());
-        let least = constraints.least_ms as f32 * DAYS;
+        let least = constraints.least_ms as f32 * DAYS_A_MILLISECOND;
         let mut gap = gap;
         if let Some((clock, phase)) = self.clock_of(id, page) {
             let price = spread(id, price / page.weight);
@@ -145,7 +145,7 @@ impl<I: Id> Core<'_, I> {
         }
         let most = match constraints.most_ms {
             0 => MOST_GAP,
-            most => most as f32 * DAYS,
+            most => most as f32 * DAYS_A_MILLISECOND,
         };
         greater(lesser(gap, most), least)
     }

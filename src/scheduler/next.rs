@@ -19,7 +19,7 @@ const LATE: f32 = 0.1;
 /// Pages that change by the clock may be fetched before the budget allows it, so that all can be
 /// that change at the same time: by the budget of the first round's day, and of one more. In days,
 /// because the clocks of a list are those of a day as a rule.
-const AHEAD: Duration = Duration::from_secs(2 * 86_400);
+const BUDGET_AHEAD: Duration = Duration::from_secs(2 * 86_400);
 
 /// What to do now. There are these three answers and no others: a loop that matches them is
 /// complete.
@@ -100,7 +100,7 @@ impl<I: Id> Core<'_, I> {
             .and_then(|index| self.pages.get(index))
             .is_some_and(|page| {
                 budget.goes_ahead() && page.last == Tick::NEVER
-                    || page.signals & BY_CLOCK != 0 && budget.opens() < now + AHEAD
+                    || page.signals & BY_CLOCK != 0 && budget.opens() < now + BUDGET_AHEAD
             })
     }
 

@@ -39,7 +39,7 @@ const MOST_SHARE: f32 = 4.0;
 const MOST_GAPS: f32 = 4.0;
 
 /// Visits a day that a page may ask for, and more than any gate lets through.
-const MOST_VISITS: f32 = 1e9;
+const MOST_VISITS_A_DAY: f32 = 1e9;
 
 /// What is known of one host's signals, and what it may spend.
 #[derive(Clone, Copy, Debug)]
@@ -253,7 +253,7 @@ impl<I: Id> Providers<I> {
 /// Visits a day that are a number and not below 0: what signals make of extreme rates must not
 /// reach the price of all.
 fn sane(visits: f32) -> f32 {
-    lesser(greater(0.0, visits), MOST_VISITS)
+    lesser(greater(0.0, visits), MOST_VISITS_A_DAY)
 }
 
 /// What a host's signals mean to a page of this change rate a day.

@@ -16,9 +16,9 @@ const BUSY: u32 = 16;
 const SELDOM: u32 = 4;
 /// A change that is found after at most so many even gaps is evidence of a page that changes faster
 /// than it is visited: the gap that such a look is planned after, and what it may be late.
-const SHORT: f32 = 0.75;
+const TOO_FAST_WITHIN: f32 = 0.75;
 /// After so many even gaps that evidence is too old: the page may have calmed down.
-const LONG: f32 = 8.0;
+const EVIDENCE_LASTS: f32 = 8.0;
 /// A page that is gone, or that robots rules forbid, is looked at again after this at the earliest,
 /// in a world of seconds, too: a matter of politeness. Nobody likes to be asked again and again for
 /// what is not there, and robots.txt is asked for once a day.
@@ -200,9 +200,9 @@ impl<I: Id> Core<'_, I> {
         if let Ok(page) = self.page_mut(id) {
             // A page whose habits have changed is no longer like the others of its host.
             page.signals |= if jumped { OWN } else { 0 };
-            if changed && (gaps <= SHORT || visit.dated().is_some()) {
+            if changed && (gaps <= TOO_FAST_WITHIN || visit.dated().is_some()) {
                 page.signals |= TOO_FAST;
-            } else if !changed || gaps > LONG {
+            } else if !changed || gaps > EVIDENCE_LASTS {
                 page.signals &= !TOO_FAST;
             }
             page.estimate = if own || jumped {

@@ -12,7 +12,7 @@ use super::price::Prices;
 use super::providers::Providers;
 use super::read::Read;
 use super::replan::RoundEnd;
-use super::tick::{Clock, Tick};
+use super::tick::{Tick, TickClock};
 use super::{Counters, Error, Settings};
 use crate::constraints::Constraints;
 use crate::heap::{HeapView, Id};
@@ -23,7 +23,7 @@ use crate::time::{Duration, Instant};
 /// What a scheduler knows besides its tables.
 #[derive(Debug)]
 pub(super) struct State<I> {
-    pub(super) clock: Clock,
+    pub(super) clock: TickClock,
     pub(super) budget: Budget,
     pub(super) prices: Prices,
     pub(super) providers: Providers<I>,
@@ -79,7 +79,7 @@ impl Chores {
 impl<I: Id> State<I> {
     pub(super) const fn new(settings: Settings) -> Self {
         Self {
-            clock: Clock::new(),
+            clock: TickClock::new(),
             budget: Budget::new(settings.burst),
             prices: Prices::new(),
             providers: Providers::new(),

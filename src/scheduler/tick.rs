@@ -97,8 +97,8 @@ impl Tick {
     }
 
     pub(super) fn days_since(self, earlier: Self) -> f32 {
-        const DAYS: f32 = (1_u32 << SHIFT) as f32 / 86_400e6;
-        self.ticks_since(earlier) as f32 * DAYS
+        const DAYS_A_TICK: f32 = (1_u32 << SHIFT) as f32 / 86_400e6;
+        self.ticks_since(earlier) as f32 * DAYS_A_TICK
     }
 
     /// Moved back with the clock; [`Self::NEVER`] stays.
@@ -113,13 +113,13 @@ impl Tick {
 
 /// Translates between the caller's time and ticks.
 #[derive(Clone, Debug)]
-pub(super) struct Clock {
+pub(super) struct TickClock {
     /// The caller's time at tick 0, in ticks; negative at first.
     origin: i64,
     latest: Instant,
 }
 
-impl Clock {
+impl TickClock {
     pub(super) const fn new() -> Self {
         Self {
             origin: -(START as i64),
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn moments_survive_the_trip_to_ticks_and_back() {
-        let mut clock = Clock::new();
+        let mut clock = TickClock::new();
         for days in [0, 1, 100, 101, 102, 305, 410, 5_000, 1_000_000] {
             let now = clock.set(Instant::from_micros(12_345) + Duration::DAY * days);
             let _ = clock.rebase();
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn moving_back_keeps_order_and_never() {
-        let mut clock = Clock::new();
+        let mut clock = TickClock::new();
         let start = clock.tick(Instant::ZERO);
         let soon = start.after(Duration::DAY);
         let late = start.after(Duration::DAY * 150);
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_steps_back_stands_still() {
-        let mut clock = Clock::new();
+        let mut clock = TickClock::new();
         let later = Instant::ZERO + Duration::HOUR;
         clock.set(later);
         assert_eq!(clock.set(Instant::ZERO), later);

@@ -1,10 +1,10 @@
 //! Does a rule's pattern match a URL? (RFC 9309 §2.2.2 and §2.2.3)
 
-use crate::fetch::percent::{Canonical, ENCODED, Token};
+use crate::fetch::percent::{Canonical, CanonicalOctet, ENCODED};
 use crate::fetch::url::Url;
 
 /// Marks a reserved character in a query, where `:` and `%3A` are two spellings of one thing.
-const EITHER: Token = 0x200;
+const EITHER: CanonicalOctet = 0x200;
 
 /// Steps that one comparison may take, for each byte of the pattern and the URL. A pattern whose
 /// stars must be tried again and again takes more only if it was made for that.
@@ -59,9 +59,9 @@ impl<'a> Subject<'a> {
 }
 
 impl Iterator for Subject<'_> {
-    type Item = Token;
+    type Item = CanonicalOctet;
 
-    fn next(&mut self) -> Option<Token> {
+    fn next(&mut self) -> Option<CanonicalOctet> {
         let mut tokens = Canonical {
             text: self.text,
             slash: self.slash,
@@ -73,9 +73,11 @@ impl Iterator for Subject<'_> {
         Some(match octet {
             // In a pattern these two are special, and mean themselves only behind a `%`.
             b'*' | b'$' => ENCODED | token,
-            _ if self.in_query && b":/?[]@!'(),;".contains(&octet) => EITHER | Token::from(octet),
+            _ if self.in_query && b":/?[]@!'(),;".contains(&octet) => {
+                EITHER | CanonicalOctet::from(octet)
+            }
             _ => {
-                self.in_query |= token == Token::from(b'?');
+                self.in_query |= token == CanonicalOctet::from(b'?');
                 token
             }
         })
@@ -183,10 +185,10 @@ pub(super) fn matches(pattern: &[u8], subject: Subject<'_>) -> bool {
     Progress::new(subject).go_on(pattern, length, &mut steps) != Some(Match::No)
 }
 
-const STAR: Token = b'*' as Token;
-const DOLLAR: Token = b'$' as Token;
+const STAR: CanonicalOctet = b'*' as CanonicalOctet;
+const DOLLAR: CanonicalOctet = b'$' as CanonicalOctet;
 
-fn same(pattern: Token, subject: Token) -> bool {
+fn same(pattern: CanonicalOctet, subject: CanonicalOctet) -> bool {
     if subject & EITHER != 0 {
         return pattern as u8 == subject as u8;
     }

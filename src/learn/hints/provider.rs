@@ -14,7 +14,7 @@ const FIRST: Provider = Provider {
 };
 /// Signals and changes remembered; older ones fade, so that a host that has mended its ways is
 /// believed again.
-const MEMORY: f32 = 256.0;
+const SIGNALS_REMEMBERED: f32 = 256.0;
 /// What one visit may add at most: a page not seen for months must not outweigh all others.
 const MOST_AT_ONCE: f32 = 4.0;
 
@@ -113,10 +113,10 @@ impl Provider {
     /// Each pair fades together, so that shares stay; never to nothing, so that a host can always
     /// be heard again.
     fn fade(&mut self) {
-        let kept = MEMORY / self.signals.max(MEMORY);
+        let kept = SIGNALS_REMEMBERED / self.signals.max(SIGNALS_REMEMBERED);
         self.signals *= kept;
         self.right = (self.right * kept).max(1e-3);
-        let kept = MEMORY / self.silence.max(self.missed).max(MEMORY);
+        let kept = SIGNALS_REMEMBERED / self.silence.max(self.missed).max(SIGNALS_REMEMBERED);
         self.silence = (self.silence * kept).max(1e-3);
         self.missed = (self.missed * kept).max(1e-3);
     }

@@ -1,12 +1,12 @@
 //! What a robots.txt says of pages whose URLs are not in the image: they are held against it while
 //! it streams by, some at a time.
 
-use super::{Discovery, Kind, Pages, UrlText};
+use super::{Discovery, Kind, ProbeParts, UrlText};
 use crate::discover::Candidate;
 use crate::fetch::robots::{Access, Judge, Verdict};
 use crate::fetch::{Head, Url};
 use crate::probe::verdicts::{FOUND_JUDGES, Judges};
-use crate::probe::visit::Visit;
+use crate::probe::visit::PageVisit;
 use crate::probe::{Board, Probe};
 use crate::time::Instant;
 
@@ -26,7 +26,7 @@ impl JudgedTexts {
     /// of flash for each of them.
     pub(in crate::probe) fn of<B: Board>(
         probe: &Probe<'_, B>,
-        visit: &Visit<'_>,
+        visit: &PageVisit<'_>,
         page: u16,
     ) -> Self {
         if !visit.page_follows() || visit.is_redirected() {
@@ -71,8 +71,8 @@ impl Discovery<'_> {
     #[inline(never)] // Out of the futures' code, which would be larger.
     fn unjudged(
         &self,
-        pages: &Pages<'_, '_>,
-        visit: &Visit<'_>,
+        pages: &ProbeParts<'_, '_>,
+        visit: &PageVisit<'_>,
         page: u16,
         now: Instant,
     ) -> JudgedTexts {
@@ -119,7 +119,7 @@ impl Discovery<'_> {
     #[inline(never)] // Out of the futures' code, which would be larger.
     fn judge(
         &mut self,
-        pages: &mut Pages<'_, '_>,
+        pages: &mut ProbeParts<'_, '_>,
         judges: &Judges<'_>,
         judged: &JudgedTexts,
         head: &Head,

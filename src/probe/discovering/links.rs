@@ -1,13 +1,13 @@
 //! What a body leads to, as it streams by: links of a page, pages of a sitemap, sitemaps of a
 //! robots.txt.
 
-use super::{Discovery, FoundEvent, Kind, Pages};
+use super::{Discovery, FoundEvent, Kind, ProbeParts};
 use crate::discover::{Directives, Link, LinkKind, LinkReader, LinkSink, TextPlace, digest};
 use crate::feed::{FeedEntry, FeedError, FeedReader};
 use crate::fetch::{Head, Url};
 use crate::probe::redirects::spell;
 use crate::probe::setup::Setup;
-use crate::probe::visit::Visit;
+use crate::probe::visit::PageVisit;
 use crate::probe::{Board, Probe};
 use crate::rank::{FoundWords, WordReader};
 use crate::store::LONGEST_TEXT;
@@ -56,7 +56,11 @@ pub(in crate::probe) struct Reading<'p, 'a, 'v, B> {
 impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
     /// Reads for a visit; it reads nothing if nothing is looked for.
     #[inline(never)] // Out of the futures' code, which would be larger.
-    pub(in crate::probe) fn new(probe: &'p Probe<'a, B>, visit: &'v Visit<'a>, page: u16) -> Self
+    pub(in crate::probe) fn new(
+        probe: &'p Probe<'a, B>,
+        visit: &'v PageVisit<'a>,
+        page: u16,
+    ) -> Self
     where
         'a: 'v,
     {
@@ -328,7 +332,7 @@ impl Discovery<'_> {
     /// A sitemap lists a page of its own host, or another sitemap.
     fn listed_in_sitemap(
         &mut self,
-        pages: &mut Pages<'_, '_>,
+        pages: &mut ProbeParts<'_, '_>,
         board: &impl Board,
         (sitemap, host): (&Url<'_>, u16),
         entry: &FeedEntry<'_>,

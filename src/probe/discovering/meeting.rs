@@ -1,7 +1,7 @@
 //! Which URLs may become candidates: limits, scope, doorkeepers.
 
 use super::queue::Waiting;
-use super::{Discovery, FoundEvent, Pages, UrlText};
+use super::{Discovery, FoundEvent, ProbeParts, UrlText};
 use crate::discover::{Candidate, Scope, Target, UrlLimits, UrlRefusal, digest, directory_digest};
 use crate::fetch::{Url, UrlHost, is_public};
 use crate::probe::Board;
@@ -18,7 +18,7 @@ impl Discovery<'_> {
     #[inline(never)] // Out of the futures' code, which would be larger.
     pub(super) fn meet(
         &mut self,
-        pages: &mut Pages<'_, '_>,
+        pages: &mut ProbeParts<'_, '_>,
         board: &impl Board,
         (url, about): (&Url<'_>, FoundWords),
         (from, from_host): (&Url<'_>, u16),
@@ -36,7 +36,7 @@ impl Discovery<'_> {
 
     fn consider(
         &mut self,
-        pages: &mut Pages<'_, '_>,
+        pages: &mut ProbeParts<'_, '_>,
         digest: u32,
         (url, about): (&Url<'_>, FoundWords),
         (from, from_host): (&Url<'_>, u16),
@@ -65,7 +65,7 @@ impl Discovery<'_> {
     /// pages.
     pub(super) fn host_for(
         &mut self,
-        pages: &mut Pages<'_, '_>,
+        pages: &mut ProbeParts<'_, '_>,
         url: &Url<'_>,
     ) -> Result<u16, UrlRefusal> {
         let setup = pages.setup;

@@ -39,7 +39,7 @@ pub(super) use found::{Found, UrlText};
 pub use found::{FoundHost, FoundPage, TextSource};
 pub(super) use judged::JudgedTexts;
 pub(super) use links::Reading;
-use pages::Pages;
+use pages::ProbeParts;
 pub use texts::TextsKept;
 
 use core::cell::RefCell;
@@ -53,7 +53,7 @@ use crate::math::lesser;
 use crate::rank::{Measure, Ranking};
 use crate::time::{Duration, Instant};
 use found::Kind;
-use queue::Queue;
+use queue::UrlQueue;
 use sitemaps::Sitemaps;
 use texts::RENEW;
 
@@ -101,7 +101,7 @@ pub struct FoundTotals {
 pub(super) struct Discovery<'a> {
     wanted: DiscoverySettings<'a>,
     frontier: Frontier<'a>,
-    queue: Queue<'a>,
+    queue: UrlQueue<'a>,
     /// Visits to scouts that came to nothing, by parts of hosts …
     vain: Doorkeeper<&'a mut [u8]>,
     /// … and those that replaced another page.
@@ -185,7 +185,7 @@ impl<'a, B: Board> Probe<'a, B> {
         let (vain, won) = memory.trials.split_at_mut(half);
         let discovery = Discovery {
             frontier,
-            queue: Queue::new(memory.queue),
+            queue: UrlQueue::new(memory.queue),
             vain: Doorkeeper::new(vain),
             won: Doorkeeper::new(won),
             scouts: 0,

@@ -11,7 +11,7 @@ use crate::scheduler::{Outcome, PageSettings, SchedulerView};
 use crate::time::Instant;
 
 /// What discovery works on besides its own memory, for the time of one call.
-pub(in crate::probe) struct Pages<'s, 'a> {
+pub(in crate::probe) struct ProbeParts<'s, 'a> {
     pub setup: &'s Setup<'a>,
     pub scheduler: &'s mut SchedulerView<'a>,
     pub known: &'s mut Knowledge<'a>,
@@ -22,10 +22,10 @@ impl<'a, B> Probe<'a, B> {
     /// state meanwhile.
     pub(super) fn discover<T>(
         &self,
-        work: impl FnOnce(&mut Discovery<'a>, &mut Pages<'_, 'a>) -> T,
+        work: impl FnOnce(&mut Discovery<'a>, &mut ProbeParts<'_, 'a>) -> T,
     ) -> Option<T> {
         let state = &mut *self.state();
-        let mut pages = Pages {
+        let mut pages = ProbeParts {
             setup: &self.setup,
             scheduler: &mut state.scheduler,
             known: &mut state.known,
@@ -54,7 +54,7 @@ impl<B: Board> Runner<'_, '_, B> {
     }
 }
 
-impl Pages<'_, '_> {
+impl ProbeParts<'_, '_> {
     /// Adds a page that is due at once, at a place that was free.
     pub(super) fn add(&mut self, host: u16, now: Instant) -> Option<u16> {
         let host = self.scheduler.host_id(host.into())?;

@@ -33,12 +33,12 @@ impl Waiting {
 
 /// The queue. A URL that does not fit is left out: who links to it will do so again.
 #[derive(Debug)]
-pub(super) struct Queue<'a> {
+pub(super) struct UrlQueue<'a> {
     bytes: &'a mut [u8],
     used: usize,
 }
 
-impl<'a> Queue<'a> {
+impl<'a> UrlQueue<'a> {
     pub(super) fn new(bytes: &'a mut [u8]) -> Self {
         Self { bytes, used: 0 }
     }

@@ -2,7 +2,7 @@
 
 use super::links::part_of;
 use super::queue::Waiting;
-use super::{Discovery, FoundEvent, Kind, Pages, SCOUTS, UrlText};
+use super::{Discovery, FoundEvent, Kind, ProbeParts, SCOUTS, UrlText};
 use crate::discover::{Candidate, UrlRefusal, branch_digest};
 use crate::fetch::Url;
 use crate::fetch::robots::Verdict;
@@ -45,7 +45,7 @@ impl Discovery<'_> {
     #[inline(never)] // Out of a function that is long enough.
     pub(super) fn looked_at(
         &mut self,
-        pages: &mut Pages<'_, '_>,
+        pages: &mut ProbeParts<'_, '_>,
         board: &impl Board,
         page: u16,
         outcome: Outcome,
@@ -71,7 +71,7 @@ impl Discovery<'_> {
 
     /// Looks at a candidate, if it is time to, and reads a sitemap, if one waits. Work: linear in
     /// pages and candidates.
-    fn launch(&mut self, pages: &mut Pages<'_, '_>, now: Instant) {
+    fn launch(&mut self, pages: &mut ProbeParts<'_, '_>, now: Instant) {
         self.begin_sitemap(pages, now);
         if let Some(candidate) = self.choose(pages) {
             self.begin_scout(pages, &candidate, now);
@@ -79,7 +79,7 @@ impl Discovery<'_> {
     }
 
     /// The same, unless candidates are being looked at; true if others may be looked at now.
-    pub(super) fn launch_first(&mut self, pages: &mut Pages<'_, '_>, now: Instant) -> bool {
+    pub(super) fn launch_first(&mut self, pages: &mut ProbeParts<'_, '_>, now: Instant) -> bool {
         let is_idle = self.scouts == 0;
         if is_idle {
             self.launch(pages, now);
@@ -88,7 +88,7 @@ impl Discovery<'_> {
     }
 
     /// Asks for a page whole if it has cash to hand on: its links are not kept.
-    pub(super) fn want_links(&self, pages: &mut Pages<'_, '_>, page: u16) {
+    pub(super) fn want_links(&self, pages: &mut ProbeParts<'_, '_>, page: u16) {
         let bank = self.frontier.bank();
         let known = bank.len() + self.frontier.candidates().len();
         let mean = bank.total() / known.max(1) as f32;
@@ -109,7 +109,7 @@ impl Discovery<'_> {
     /// A scout has been visited, or could not be.
     fn end_scout(
         &mut self,
-        pages: &mut Pages<'_, '_>,
+        pages: &mut ProbeParts<'_, '_>,
         board: &impl Board,
         place: u16,
         outcome: Outcome,
@@ -141,7 +141,7 @@ impl Discovery<'_> {
         }
     }
 
-    fn fate(&mut self, pages: &Pages<'_, '_>, place: u16, outcome: Outcome) -> Fate {
+    fn fate(&mut self, pages: &ProbeParts<'_, '_>, place: u16, outcome: Outcome) -> Fate {
         match outcome {
             outcome if is_under_way(outcome) => return Fate::UnderWay,
             outcome if outcome.is_answer() => {}
@@ -198,7 +198,7 @@ impl Discovery<'_> {
     /// A page gives way; true if it could.
     fn evict(
         &mut self,
-        pages: &mut Pages<'_, '_>,
+        pages: &mut ProbeParts<'_, '_>,
         board: &impl Board,
         place: u16,
         verdict: Verdict,
@@ -229,7 +229,7 @@ impl Discovery<'_> {
     }
 
     /// A page that was found is not there any more.
-    fn lose(&mut self, pages: &mut Pages<'_, '_>, board: &impl Board, place: u16) {
+    fn lose(&mut self, pages: &mut ProbeParts<'_, '_>, board: &impl Board, place: u16) {
         // It is asked for no more, as long as it is known.
         if self.evict(pages, board, place, Verdict::Denied) {
             self.totals.replaced -= 1;
@@ -239,7 +239,7 @@ impl Discovery<'_> {
     /// A page of the collection becomes a candidate; true if it could.
     fn retire(
         &mut self,
-        pages: &mut Pages<'_, '_>,
+        pages: &mut ProbeParts<'_, '_>,
         place: u16,
         url: &str,
         verdict: Verdict,
@@ -261,7 +261,7 @@ impl Discovery<'_> {
     }
 
     /// A scout is a candidate again.
-    fn return_scout(&mut self, pages: &mut Pages<'_, '_>, place: u16, verdict: Verdict) {
+    fn return_scout(&mut self, pages: &mut ProbeParts<'_, '_>, place: u16, verdict: Verdict) {
         let page = pages.setup.found.pages.get(usize::from(place));
         let text = page.map(|page| (page.host.get(), page.text()));
         // Whoever had to go for it is known by links again some day.
@@ -271,7 +271,7 @@ impl Discovery<'_> {
 
     /// Frees a place, and forgets what was learnt of the page there; false if it is being fetched.
     /// A page that was kept becomes a candidate.
-    fn free(&mut self, pages: &mut Pages<'_, '_>, place: u16, verdict: Verdict) -> bool {
+    fn free(&mut self, pages: &mut ProbeParts<'_, '_>, place: u16, verdict: Verdict) -> bool {
         let Some(page) = pages.setup.found.pages.get(usize::from(place)) else {
             return false;
         };
@@ -292,7 +292,7 @@ impl Discovery<'_> {
 // Who is looked at next.
 impl Discovery<'_> {
     /// The candidate that should be looked at now, if any.
-    fn choose(&mut self, pages: &Pages<'_, '_>) -> Option<Candidate> {
+    fn choose(&mut self, pages: &ProbeParts<'_, '_>) -> Option<Candidate> {
         // One place is for sitemaps.
         if self.scouts + 1 >= SCOUTS {
             return None;
@@ -318,7 +318,7 @@ impl Discovery<'_> {
     }
 
     /// Lets a candidate be visited.
-    fn begin_scout(&mut self, pages: &mut Pages<'_, '_>, candidate: &Candidate, now: Instant) {
+    fn begin_scout(&mut self, pages: &mut ProbeParts<'_, '_>, candidate: &Candidate, now: Instant) {
         let Some(place) = pages.add(candidate.host(), now) else {
             return;
         };
@@ -344,7 +344,7 @@ impl Discovery<'_> {
 
     /// The least important page that may go, and its importance. Pinned pages, tellers and those
     /// without a version yet may not.
-    fn least(&self, pages: &Pages<'_, '_>) -> Option<(u16, f32)> {
+    fn least(&self, pages: &ProbeParts<'_, '_>) -> Option<(u16, f32)> {
         let setup = pages.setup;
         self.frontier.least_from(self.lowest_factor, |place| {
             let index = usize::from(place);

@@ -5,7 +5,7 @@
 //! the index waits behind those that were taken, and is read again after some visits to pages:
 //! large indexes are read bit by bit, and take one visit in five at the most.
 
-use super::{Discovery, Kind, Pages, UrlText};
+use super::{Discovery, Kind, ProbeParts, UrlText};
 use crate::discover::digest;
 use crate::fetch::Url;
 use crate::probe::redirects::spell;
@@ -193,7 +193,7 @@ impl Discovery<'_> {
     }
 
     /// Lets the next sitemap be read, if none is.
-    pub(super) fn begin_sitemap(&mut self, pages: &mut Pages<'_, '_>, now: Instant) {
+    pub(super) fn begin_sitemap(&mut self, pages: &mut ProbeParts<'_, '_>, now: Instant) {
         self.sitemaps.rest();
         let setup = pages.setup;
         let mut kinds = setup.found.pages.iter().map(|page| page.kind.get());

@@ -14,7 +14,7 @@
 
 use core::ops::ControlFlow;
 
-use super::{Discovery, FoundEvent, Kind, Pages};
+use super::{Discovery, FoundEvent, Kind, ProbeParts};
 use crate::discover::{Candidate, Placement, digest, directory_digest};
 use crate::fetch::Url;
 use crate::fetch::robots::Verdict;
@@ -126,7 +126,7 @@ impl<B: Board> Persistence<'_, '_, B> {
         let texts = Texts(self.probe);
         let board = &self.probe.board;
         let has_texts = || {
-            let waits = |discovery: &mut Discovery<'_>, pages: &mut Pages<'_, '_>| {
+            let waits = |discovery: &mut Discovery<'_>, pages: &mut ProbeParts<'_, '_>| {
                 discovery.has_texts(pages.setup)
             };
             self.probe.discover(waits) == Some(true)
@@ -200,7 +200,7 @@ impl Discovery<'_> {
     }
 
     /// A text is there; true if it is that of a new candidate.
-    fn text_written(&mut self, pages: &mut Pages<'_, '_>, text: &Text<'_>, at: u32) -> bool {
+    fn text_written(&mut self, pages: &mut ProbeParts<'_, '_>, text: &Text<'_>, at: u32) -> bool {
         let setup = pages.setup;
         match text.kind {
             TextKind::Page(place) => {
@@ -382,7 +382,7 @@ impl Discovery<'_> {
     /// A URL whose text is there asks for a place among the candidates; true if it got one.
     fn candidate(
         &mut self,
-        pages: &mut Pages<'_, '_>,
+        pages: &mut ProbeParts<'_, '_>,
         url: &str,
         at: u32,
         income: Option<f32>,
@@ -429,7 +429,7 @@ impl Discovery<'_> {
     }
 
     /// Takes over a text of an earlier run: a later one overrules it.
-    fn take_text(&mut self, pages: &mut Pages<'_, '_>, text: &Text<'_>, at: u32) {
+    fn take_text(&mut self, pages: &mut ProbeParts<'_, '_>, text: &Text<'_>, at: u32) {
         let setup = pages.setup;
         let places = setup.found.pages;
         match text.kind {
@@ -473,7 +473,13 @@ impl Discovery<'_> {
         }
     }
 
-    fn take_page_text(&mut self, pages: &mut Pages<'_, '_>, place: u16, text: &Text<'_>, at: u32) {
+    fn take_page_text(
+        &mut self,
+        pages: &mut ProbeParts<'_, '_>,
+        place: u16,
+        text: &Text<'_>,
+        at: u32,
+    ) {
         let setup = pages.setup;
         let Ok(url) = Url::parse(text.url) else {
             return;
@@ -520,7 +526,7 @@ impl Discovery<'_> {
     }
 
     /// All texts were read: the scheduler gets the pages, each at its place.
-    fn settle_texts(&mut self, pages: &mut Pages<'_, '_>, now: Instant) -> TextsKept {
+    fn settle_texts(&mut self, pages: &mut ProbeParts<'_, '_>, now: Instant) -> TextsKept {
         let setup = pages.setup;
         let mut kept = TextsKept::default();
         let places = setup.found.len();

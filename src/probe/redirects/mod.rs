@@ -15,10 +15,10 @@ use crate::time::{Duration, Instant};
 /// The longest redirect target that is followed.
 pub(super) const LONGEST_TARGET: usize = 256;
 /// The text of a redirect's target.
-pub(super) type Target = heapless::String<LONGEST_TARGET>;
+pub(super) type RedirectTarget = heapless::String<LONGEST_TARGET>;
 /// A URL as text of its own; `None` if it is too long.
-pub(super) fn spell(url: &Url<'_>) -> Option<Target> {
-    let mut text = Target::new();
+pub(super) fn spell(url: &Url<'_>) -> Option<RedirectTarget> {
+    let mut text = RedirectTarget::new();
     let mut fits = true;
     // Piece by piece: through `Display` it would take 300 bytes of flash more.
     let mut put = |bytes: &[u8]| {
@@ -99,7 +99,7 @@ pub(super) struct Redirect {
     /// Seconds between two requests, by the robots rules of the target; whole ones, rounded up. The
     /// host may be forgotten before the verdict is, and its own wish must not be.
     gap: u16,
-    pub url: Target,
+    pub url: RedirectTarget,
 }
 
 /// Bytes of a record before the digests of its hops, each four more, and its URL.
@@ -118,7 +118,7 @@ impl Redirect {
         subject: Subject,
         hops: Hops,
         under_way: bool,
-        url: Target,
+        url: RedirectTarget,
         now: Instant,
     ) -> Self {
         Self {
@@ -204,7 +204,7 @@ impl Redirect {
 
     /// What a record says.
     #[inline(never)] // Once for all callers.
-    fn from_record(header: Header, record: &[u8]) -> Option<Self> {
+    fn from_record(header: RedirectHeader, record: &[u8]) -> Option<Self> {
         let (words, _) = record.as_chunks::<4>();
         let [flags, until, checked, seen @ ..] = words else {
             return None;
@@ -246,7 +246,7 @@ fn seconds(instant: Instant) -> u32 {
 
 /// What is known of a record without reading it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Header {
+pub(super) struct RedirectHeader {
     subject: Subject,
     under_way: bool,
     /// The sector of the store's copy.
@@ -255,7 +255,7 @@ pub(super) struct Header {
     unsaved: bool,
 }
 
-impl Header {
+impl RedirectHeader {
     /// Its bytes, with those of the record's length before them.
     const BYTES: usize = 8;
 
@@ -469,7 +469,7 @@ impl<'a> Redirects<'a> {
         let mut taken = 0;
         for (_, header, record) in self.records() {
             if header.under_way && is_other(header.subject) {
-                taken += Header::BYTES + record.len();
+                taken += RedirectHeader::BYTES + record.len();
             }
         }
         taken == 0 || taken + bytes <= self.bytes.len() / 4
@@ -479,7 +479,7 @@ impl<'a> Redirects<'a> {
     pub(super) fn forget_lost(&mut self, now: Instant) {
         loop {
             // Of a page that is back, the store has to be told.
-            let is_lost = |(_, header, record): &(usize, Header, &[u8])| {
+            let is_lost = |(_, header, record): &(usize, RedirectHeader, &[u8])| {
                 !matches!(header.subject, Subject::Returned(_))
                     && Redirect::from_record(*header, record)
                         .is_some_and(|redirect| redirect.is_lost(now))
@@ -494,20 +494,21 @@ impl<'a> Redirects<'a> {
     }
 
     /// Forgets where something is: it is looked for where it belongs again.
-    pub(super) fn remove(&mut self, subject: Subject) -> Option<Header> {
+    pub(super) fn remove(&mut self, subject: Subject) -> Option<RedirectHeader> {
         let (start, header, record) = self.find(subject)?;
         let end = start + record.len();
         self.bytes
-            .copy_within(end..self.used, start - Header::BYTES);
-        self.used -= end - start + Header::BYTES;
+            .copy_within(end..self.used, start - RedirectHeader::BYTES);
+        self.used -= end - start + RedirectHeader::BYTES;
         Some(header)
     }
 
     /// A page of whose move the store has to be told.
     pub(super) fn unsaved(&self) -> Option<u16> {
         // Of a page that is on its way again, nothing is known yet.
-        let settled =
-            |header: &Header| !header.under_way || matches!(header.subject, Subject::Returned(_));
+        let settled = |header: &RedirectHeader| {
+            !header.under_way || matches!(header.subject, Subject::Returned(_))
+        };
         let mut unsaved = self
             .records()
             .filter(|(_, header, _)| header.unsaved && settled(header));
@@ -523,7 +524,7 @@ impl<'a> Redirects<'a> {
 
     /// Where a page has moved to for good, to be stored: it counts as saved from here on, unless it
     /// changes again.
-    pub(super) fn read(&mut self, page: u16) -> Option<Target> {
+    pub(super) fn read(&mut self, page: u16) -> Option<RedirectTarget> {
         for subject in [Subject::Page(page), Subject::Returned(page)] {
             self.change(subject, None, false);
         }
@@ -556,13 +557,13 @@ impl<'a> Redirects<'a> {
 
     fn append(&mut self, redirect: &Redirect, (sector, unsaved): (u8, bool)) -> bool {
         let record = redirect.to_record();
-        let header = Header {
+        let header = RedirectHeader {
             subject: redirect.subject,
             under_way: redirect.under_way,
             sector,
             unsaved,
         };
-        let end = self.used + Header::BYTES + record.len();
+        let end = self.used + RedirectHeader::BYTES + record.len();
         let Some(room) = self.bytes.get_mut(self.used..end) else {
             return false;
         };
@@ -586,13 +587,13 @@ impl<'a> Redirects<'a> {
             .for_each(|(place, byte)| *place = byte);
     }
 
-    fn find(&self, subject: Subject) -> Option<(usize, Header, &[u8])> {
+    fn find(&self, subject: Subject) -> Option<(usize, RedirectHeader, &[u8])> {
         self.records()
             .find(|(_, header, _)| header.subject == subject)
     }
 
     /// Where each record starts, its header and the record.
-    fn records(&self) -> impl Iterator<Item = (usize, Header, &[u8])> {
+    fn records(&self) -> impl Iterator<Item = (usize, RedirectHeader, &[u8])> {
         let mut start = 0;
         core::iter::from_fn(move || {
             let (at, header, record) = self.record_behind(start)?;
@@ -603,14 +604,14 @@ impl<'a> Redirects<'a> {
 
     /// The record whose header starts at `start`.
     #[inline(never)] // Once for all callers.
-    fn record_behind(&self, start: usize) -> Option<(usize, Header, &[u8])> {
+    fn record_behind(&self, start: usize) -> Option<(usize, RedirectHeader, &[u8])> {
         let (header, rest) = self
             .bytes
             .get(start..self.used)?
-            .split_first_chunk::<{ Header::BYTES }>()?;
-        let (header, length) = Header::from_bytes(*header);
+            .split_first_chunk::<{ RedirectHeader::BYTES }>()?;
+        let (header, length) = RedirectHeader::from_bytes(*header);
         let record = rest.get(..usize::from(length))?;
-        Some((start + Header::BYTES, header, record))
+        Some((start + RedirectHeader::BYTES, header, record))
     }
 }
 

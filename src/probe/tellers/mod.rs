@@ -20,16 +20,16 @@
 mod parts;
 mod sitemap_line;
 
-use parts::Choice;
+use parts::PartChoice;
 use sitemap_line::SitemapLine;
 
 use super::memory::Knowledge;
 use super::origin::Origin;
-use super::redirects::{LONGEST_TARGET, Redirect, Subject, Target, spell};
+use super::redirects::{LONGEST_TARGET, Redirect, RedirectTarget, Subject, spell};
 use super::setup::Setup;
 use super::slots::Runner;
 use super::turn::Turn;
-use super::visit::{Answer, Conclusion, Visit};
+use super::visit::{Conclusion, PageVisit, VisitAnswer};
 use super::{Board, Event, Probe};
 use crate::feed::{FeedEntry, FeedReader};
 use crate::fetch::{Head, Hops, HttpDate, Url};
@@ -66,7 +66,7 @@ struct Heard {
     news: u16,
     delays: u32,
     /// If it is an index of sitemaps, which of them comes next.
-    choice: Choice,
+    choice: PartChoice,
 }
 
 impl Heard {
@@ -74,7 +74,7 @@ impl Heard {
         entries: 0,
         news: 0,
         delays: 0,
-        choice: Choice::None,
+        choice: PartChoice::None,
     };
 }
 
@@ -112,7 +112,7 @@ impl<'p, 'a, B: Board> Runner<'p, 'a, B> {
     /// Gets ready to listen to the answer of a visit, if it is one to listen to; `None` if another
     /// one is being listened to, and this one has to wait.
     #[inline(never)] // Out of the futures' code, which would be larger.
-    pub(super) fn listen(&self, turn: &Turn, visit: &Visit<'a>) -> Option<Ear<'p, 'a, B>> {
+    pub(super) fn listen(&self, turn: &Turn, visit: &PageVisit<'a>) -> Option<Ear<'p, 'a, B>> {
         let probe = self.probe;
         let setup = &probe.setup;
         let page = turn.page.index() as u16;
@@ -131,7 +131,7 @@ impl<'p, 'a, B: Board> Runner<'p, 'a, B> {
             state.known.identify(setup, visit.host());
             // A sitemap of an index is no index itself.
             if !visit.is_part() {
-                state.tellers.heard.choice = Choice::begin(setup, &state.known, page);
+                state.tellers.heard.choice = PartChoice::begin(setup, &state.known, page);
             }
             return Some(Ear { probe, hears: true });
         }
@@ -232,7 +232,7 @@ impl<B: Board> Ear<'_, '_, B> {
 
     /// The answer has come to its end.
     #[inline(never)] // Out of the futures' code, which would be larger.
-    pub(super) fn finish(&mut self, answer: &Answer) {
+    pub(super) fn finish(&mut self, answer: &VisitAnswer) {
         if !self.hears {
             return;
         }
@@ -256,7 +256,7 @@ impl<B: Board> Ear<'_, '_, B> {
                 // An index has not told anything yet.
                 Document::Feed(teller, _)
                     if answer.head.status == 200
-                        && !matches!(heard.choice, Choice::Made { .. }) =>
+                        && !matches!(heard.choice, PartChoice::Made { .. }) =>
                 {
                     Some(heard.told(&state.scheduler, *teller))
                 }
@@ -418,7 +418,7 @@ fn ago(modified: u64, unix: u64) -> Option<Duration> {
 
 /// A reference from the page at `base`, as a whole URL.
 #[inline(never)] // Once for all callers.
-fn absolute(base: &str, reference: &[u8]) -> Option<Target> {
+fn absolute(base: &str, reference: &[u8]) -> Option<RedirectTarget> {
     let base = Url::parse(base).ok()?;
     let mut text = [0; LONGEST_TARGET];
     spell(&base.join(reference, &mut text).ok()?)

@@ -21,7 +21,7 @@ type Part = (u32, u32);
 
 /// Which sitemap of the index at hand comes next.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Choice {
+pub(super) enum PartChoice {
     /// None: it is no index, or one in an index.
     None,
     /// The last one was this, if there was one, and no other has been seen.
@@ -30,7 +30,7 @@ pub(super) enum Choice {
     Made { last: Option<Part>, next: Part },
 }
 
-impl Choice {
+impl PartChoice {
     /// Begins the choice, before what a teller says.
     pub(super) fn begin(setup: &Setup<'_>, known: &Knowledge<'_>, teller: u16) -> Self {
         let last = known.redirects.get(Subject::Part(teller)).map(|part| {
@@ -97,7 +97,7 @@ impl Heard {
             return;
         };
         self.choice = choice;
-        let Choice::Made { next, .. } = choice else {
+        let PartChoice::Made { next, .. } = choice else {
             return;
         };
         if next == part {
@@ -147,7 +147,7 @@ mod tests {
 
     /// Which part comes next, and whether others do, too.
     fn choose(last: Option<Part>, parts: &[Part]) -> Option<(Part, bool)> {
-        let mut choice = Choice::Open { last };
+        let mut choice = PartChoice::Open { last };
         let mut others = false;
         for part in parts {
             if let Some((made, more)) = choice.weigh(*part) {
@@ -156,7 +156,7 @@ mod tests {
             }
         }
         match choice {
-            Choice::Made { next, .. } => Some((next, others)),
+            PartChoice::Made { next, .. } => Some((next, others)),
             _ => None,
         }
     }
@@ -189,6 +189,6 @@ mod tests {
 
     #[test]
     fn an_index_in_an_index_is_not_followed() {
-        assert!(Choice::None.weigh((1, 1)).is_none());
+        assert!(PartChoice::None.weigh((1, 1)).is_none());
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::fetch::robots::RobotsReader;
 use crate::fetch::{AnswerKind, Body, Fetched, Fingerprinter, Head, HttpDate};
-use crate::probe::origin::Refusal;
-use crate::probe::redirects::{Target, spell};
+use crate::probe::origin::GateRefusal;
+use crate::probe::redirects::{RedirectTarget, spell};
 use crate::probe::verdicts::Judges;
 use crate::probe::{Event, Failure};
 use crate::scheduler::Outcome;
@@ -19,7 +19,7 @@ pub(in crate::probe) struct Moment {
 
 /// What an answer said, out of the buffers.
 #[derive(Debug)]
-pub(in crate::probe) struct Answer {
+pub(in crate::probe) struct VisitAnswer {
     pub kind: AnswerKind,
     pub head: Head,
     pub bytes: u32,
@@ -33,10 +33,10 @@ pub(in crate::probe) struct Answer {
     pub age: Option<Duration>,
     /// Where a redirect leads, or where a page says that its feed is; `None` if that is no URL, or
     /// too long to be kept.
-    pub target: Option<Target>,
+    pub target: Option<RedirectTarget>,
 }
 
-impl Answer {
+impl VisitAnswer {
     /// Takes over what is in the buffers of a fetch.
     #[inline(never)] // Out of the futures' code, which would be larger.
     pub(in crate::probe) fn new(fetched: &Fetched<'_>) -> Self {
@@ -57,7 +57,7 @@ impl Answer {
 }
 
 #[cfg(feature = "hints")]
-impl Answer {
+impl VisitAnswer {
     /// How much longer this version is promised to be good, after what it has spent in caches on
     /// its way (RFC 9111 §4.2). Nothing is promised by who wants to be asked every time.
     pub(in crate::probe) fn good_for(&self) -> Option<Duration> {
@@ -98,7 +98,11 @@ impl Finding<'_, '_> {
     /// The same, if this answer is a version of a page, with the fingerprint that `judge` makes of
     /// the one that was found.
     #[cfg(feature = "filter")]
-    pub(in crate::probe) fn judged(self, answer: &Answer, judge: impl FnOnce(u64) -> u64) -> Self {
+    pub(in crate::probe) fn judged(
+        self,
+        answer: &VisitAnswer,
+        judge: impl FnOnce(u64) -> u64,
+    ) -> Self {
         match self {
             Self::Page(found) if answer.kind == AnswerKind::Page => Self::Page(judge(found)),
             other => other,
@@ -106,7 +110,7 @@ impl Finding<'_, '_> {
     }
 
     /// The fingerprint of a version of a page, if this answer is one.
-    pub(in crate::probe) fn version(&self, answer: &Answer) -> Option<u64> {
+    pub(in crate::probe) fn version(&self, answer: &VisitAnswer) -> Option<u64> {
         match self {
             Self::Page(fingerprint) if answer.kind == AnswerKind::Page => Some(*fingerprint),
             _ => None,
@@ -126,7 +130,7 @@ impl Body for Reading<'_, '_> {
 /// What became of the request that a visit asked for.
 pub(in crate::probe) enum Reply<'r, 'u> {
     /// The server answered.
-    Answered(&'r Answer, Finding<'r, 'u>),
+    Answered(&'r VisitAnswer, Finding<'r, 'u>),
     /// It was made, and not answered.
     Failed(Failure),
     /// The connection was of no use for it, and nobody was asked.
@@ -134,7 +138,7 @@ pub(in crate::probe) enum Reply<'r, 'u> {
     /// The connection ended before an answer, as kept ones do: the server may have been asked.
     Lost,
     /// It did not pass the gate of whom it goes to.
-    Refused(Refusal),
+    Refused(GateRefusal),
 }
 
 /// What comes next for the page.

@@ -14,7 +14,7 @@
 //!
 //! Each turn is one request, because each has to pass the gate of its host. What a turn leaves to
 //! the next one is in [`Knowledge`]: the verdicts on pages, and the table of redirects. So a visit
-//! that was postponed goes on with [`Visit::begin`], whichever slot has its next turn.
+//! that was postponed goes on with [`PageVisit::begin`], whichever slot has its next turn.
 
 mod messages;
 mod page;
@@ -22,14 +22,16 @@ mod robots;
 #[cfg(all(test, feature = "std"))]
 mod tests;
 
-pub(super) use messages::{Answer, Conclusion, Counted, Finding, Moment, Next, Reading, Reply};
+pub(super) use messages::{
+    Conclusion, Counted, Finding, Moment, Next, Reading, Reply, VisitAnswer,
+};
 pub(super) use page::restored_move;
 
 #[cfg(feature = "discover")]
 use super::discovering::UrlText;
 use super::memory::Knowledge;
-use super::origin::{Origin, Refusal};
-use super::redirects::{Redirect, Subject, Target};
+use super::origin::{GateRefusal, Origin};
+use super::redirects::{Redirect, RedirectTarget, Subject};
 use super::setup::Setup;
 use super::verdicts::{self, Judges};
 use super::{Event, Failure};
@@ -62,7 +64,7 @@ enum Step {
     /// The robots.txt that governs where the page is.
     Robots {
         subject: Subject,
-        url: Target,
+        url: RedirectTarget,
         /// The redirects that led to it, or to the page it governs.
         hops: Option<Hops>,
     },
@@ -81,7 +83,7 @@ enum Step {
 
 /// One turn of the visit of a page.
 #[derive(Debug)]
-pub(super) struct Visit<'a> {
+pub(super) struct PageVisit<'a> {
     page: u16,
     record: Page<'a>,
     /// When the slot began the turn.
@@ -99,7 +101,7 @@ pub(super) struct Visit<'a> {
     found: Option<UrlText>,
 }
 
-impl<'a> Visit<'a> {
+impl<'a> PageVisit<'a> {
     /// Decides what a page's turn asks for: its robots.txt, if nothing is known of that; else the
     /// page, where the list or redirects say that it is.
     #[inline(never)] // Out of the futures' code, which would be larger.
@@ -373,8 +375,8 @@ impl<'a> Visit<'a> {
         let said = &mut conclusion;
         match reply {
             Reply::Stale => return Next::AskAgain,
-            Reply::Refused(Refusal::WaitAt(host)) => return Next::WaitAt(host),
-            Reply::Refused(Refusal::Closed) => {
+            Reply::Refused(GateRefusal::WaitAt(host)) => return Next::WaitAt(host),
+            Reply::Refused(GateRefusal::Closed) => {
                 let lost = self.redirect.as_ref().is_some_and(|to| to.is_lost(at.now));
                 if !lost {
                     return Next::NotNow;
@@ -463,7 +465,7 @@ impl<'a> Visit<'a> {
         &self,
         subject: Subject,
         mut hops: Hops,
-        answer: &Answer,
+        answer: &VisitAnswer,
         setup: &Setup<'a>,
         known: &mut Knowledge<'_>,
         at: Moment,

@@ -1,6 +1,6 @@
 //! What an answer means for a page: whether it has changed, and where it has moved.
 
-use super::{Answer, Conclusion, Counted, Moment, Visit, millis};
+use super::{Conclusion, Counted, Moment, PageVisit, VisitAnswer, millis};
 use crate::fetch::{AnswerKind, Hops, Url};
 use crate::probe::memory::Knowledge;
 use crate::probe::origin::Origin;
@@ -11,11 +11,11 @@ use crate::scheduler::Outcome;
 use crate::store::MoveRecord;
 use crate::time::Instant;
 
-impl<'a> Visit<'a> {
+impl<'a> PageVisit<'a> {
     /// The page was answered, with a body of this fingerprint.
     pub(super) fn page_answered(
         &self,
-        answer: &Answer,
+        answer: &VisitAnswer,
         fingerprint: u64,
         setup: &Setup<'a>,
         known: &mut Knowledge<'_>,
@@ -133,7 +133,7 @@ impl<'a> Visit<'a> {
     /// Remembers where the page's next turn goes, if it goes anywhere.
     fn page_redirected(
         &self,
-        answer: &Answer,
+        answer: &VisitAnswer,
         setup: &Setup<'a>,
         known: &mut Knowledge<'_>,
         at: Moment,

@@ -1,7 +1,7 @@
 //! What a robots.txt means for a visit: it is asked for before the page, followed where redirects
 //! lead, and the host's pages are judged by it.
 
-use super::{Answer, Conclusion, DeadEnd, Moment, Step, Visit};
+use super::{Conclusion, DeadEnd, Moment, PageVisit, Step, VisitAnswer};
 use crate::fetch::robots::{Access, HostRobots, Verdict};
 use crate::fetch::{AnswerKind, Hops, Scheme, Url};
 use crate::polite;
@@ -14,7 +14,7 @@ use crate::probe::verdicts::{Judges, remember_access, verdict_until};
 use crate::scheduler::Outcome;
 use crate::time::Duration;
 
-impl<'a> Visit<'a> {
+impl<'a> PageVisit<'a> {
     /// The robots.txt that governs where the page is, or the next step of its redirects.
     pub(super) fn robots_step(&self, page: &Url<'_>, known: &Knowledge<'_>) -> Step {
         let subject = match (&self.redirect, page.scheme()) {
@@ -45,7 +45,7 @@ impl<'a> Visit<'a> {
     #[allow(clippy::too_many_arguments)] // What it may read and change is all there.
     pub(super) fn robots_answered(
         &self,
-        answer: &Answer,
+        answer: &VisitAnswer,
         judges: &Judges<'_>,
         crawl_delay: Option<Duration>,
         setup: &Setup<'a>,

@@ -68,7 +68,7 @@ enum Said {
     Failed(Failure),
     Stale,
     Lost,
-    Refused(Refusal),
+    Refused(GateRefusal),
 }
 
 /// A probe's memory, and a clock.
@@ -110,7 +110,7 @@ impl Desk {
             now: *now,
             online: self.online,
         };
-        let visit = Visit::begin(setup, known, page, *now, *now);
+        let visit = PageVisit::begin(setup, known, page, *now, *now);
         let Some((ask, _)) = visit.ask(setup) else {
             return (None, Next::Conclude(visit.unasked(known, at)));
         };
@@ -147,7 +147,7 @@ impl Desk {
     }
 }
 
-fn answer(said: &Said, conditional: bool, body: &mut dyn Body) -> Answer {
+fn answer(said: &Said, conditional: bool, body: &mut dyn Body) -> VisitAnswer {
     let mut head = Head::default();
     let mut wait = None;
     let mut target = None;
@@ -171,7 +171,7 @@ fn answer(said: &Said, conditional: bool, body: &mut dyn Body) -> Answer {
     let mut rest = text.as_bytes();
     while !body.take(&head, &mut rest) {}
     while !body.take(&head, &mut &[][..]) {}
-    Answer {
+    VisitAnswer {
         kind: match head.status {
             200..=299 => AnswerKind::Page,
             304 if conditional => AnswerKind::NotModified,
@@ -463,9 +463,9 @@ fn a_stale_connection_or_a_closed_gate_changes_nothing() {
     assert!(before.is_some());
     let stale = desk.turn(0, |_| Said::Stale);
     assert!(matches!(stale, (Some(_), Next::AskAgain)), "{stale:?}");
-    let at_another_gate = desk.turn(0, |_| Said::Refused(Refusal::WaitAt(1)));
+    let at_another_gate = desk.turn(0, |_| Said::Refused(GateRefusal::WaitAt(1)));
     assert!(matches!(at_another_gate, (Some(_), Next::WaitAt(1))));
-    let (asked, next) = desk.turn(0, |_| Said::Refused(Refusal::Closed));
+    let (asked, next) = desk.turn(0, |_| Said::Refused(GateRefusal::Closed));
     assert!(matches!(next, Next::NotNow), "{next:?}");
     assert_eq!(asked.as_deref(), Some("http://b.test/robots.txt"));
     assert_eq!(redirect_of(&desk, 0).map(|redirect| redirect.url), before);
