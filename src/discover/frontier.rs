@@ -44,13 +44,16 @@ pub struct FrontierSettings {
 }
 
 impl FrontierSettings {
+    /// URLs of one directory, unless somebody says otherwise.
+    pub const DIRECTORY: u8 = 200;
+
     /// Importance is PageRank, and a quarter of the visits explores.
     pub const DEFAULT: Self = Self {
         measure: Measure::DEFAULT,
         margin: Replacement::MARGIN,
         exploring: Replacement::SHARE,
         sightings: 2,
-        directory: Some(200),
+        directory: Some(Self::DIRECTORY),
         host: None,
     };
 }

@@ -291,7 +291,7 @@ impl Wanted {
             self.places,
             self.importance(),
             100.0 * f32::from(self.exploring) / 256.0,
-            FrontierSettings::DEFAULT.directory,
+            FrontierSettings::DIRECTORY,
             limits.depth,
             limits.length,
             limits.parameters
