@@ -10,7 +10,7 @@ use dunlin::plan::{Allocation, Objective, PlanHost, PlanPage};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
 
-/// What is varied.
+/// What an experiment varies.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// How many pages there are.
@@ -61,7 +61,7 @@ pub struct Staleness {
     pub merge_dispatched: f64,
     /// Our spread, unlimited crawlers.
     pub spread: f64,
-    /// Our spread, dispatched.
+    /// The result of our spread, once it is dispatched.
     pub spread_dispatched: f64,
     /// Equally spaced times without regard to politeness, dispatched (the paper's MP2).
     pub mp2: f64,
@@ -199,7 +199,7 @@ pub struct Pool {
     pub bound: f64,
     /// MERGE, dispatched to the crawlers (PSP).
     pub psp: f64,
-    /// Our spread, dispatched.
+    /// The result of our spread, once it is dispatched.
     pub spread: f64,
 }
 

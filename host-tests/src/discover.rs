@@ -10,11 +10,11 @@ use dunlin::xml::{Reader, Token};
 pub struct FoundLink {
     /// How it is linked.
     pub kind: LinkKind,
-    /// As written, tidied.
+    /// The reference as it was written, tidied.
     pub href: Vec<u8>,
-    /// The page's base.
+    /// The base that the page names.
     pub base: Option<Vec<u8>>,
-    /// Of the anchor.
+    /// The text of the anchor.
     pub anchor: Vec<u8>,
     /// Not to be followed.
     pub nofollow: bool,
@@ -27,9 +27,9 @@ pub struct FoundInPage {
     pub links: Vec<FoundLink>,
     /// All of them together.
     pub directives: Directives,
-    /// The page's title.
+    /// The title of the page.
     pub title: Vec<u8>,
-    /// Its text.
+    /// The text of the page.
     pub body: Vec<u8>,
 }
 

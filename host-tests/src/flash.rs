@@ -6,7 +6,7 @@ use embedded_storage_async::nor_flash::{
     ErrorType, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash,
 };
 
-/// What went wrong.
+/// What went wrong with a flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The power is off.
@@ -33,14 +33,14 @@ pub struct Flash<const SECTORS: usize, const SECTOR: usize, const WORD: usize> {
     bytes: Vec<u8>,
     /// Bytes that are written or erased until the power goes; `None` if it stays.
     pub power: Option<u64>,
-    /// So far.
+    /// What has been done with it so far.
     pub count: Count,
 }
 
 /// How often something was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Reads.
+    /// How often it was read.
     pub reads: u64,
     /// Bytes that were written or erased: the places where the power can go.
     pub bytes: u64,
@@ -58,7 +58,7 @@ impl<const SECTORS: usize, const SECTOR: usize, const WORD: usize> Flash<SECTORS
         }
     }
 
-    /// What it holds.
+    /// Shows what the flash holds.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -68,7 +68,7 @@ impl<const SECTORS: usize, const SECTOR: usize, const WORD: usize> Flash<SECTORS
         &mut self.bytes
     }
 
-    /// With power again.
+    /// The same flash once the power is back.
     pub fn switched_on(&self) -> Self {
         Self {
             bytes: self.bytes.clone(),

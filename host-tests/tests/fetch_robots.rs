@@ -28,7 +28,7 @@ fn allowed(file: &str, agent: &str, path: &str) -> bool {
     exact
 }
 
-/// RFC 9309 §5.1.
+/// The example of RFC 9309 §5.1.
 const SIMPLE: &str = "User-Agent: *\nDisallow: *.gif$\nDisallow: /example/\nAllow: /publications/\n\n\
     User-Agent: foobot\nDisallow:/\nAllow:/example/page.html\nAllow:/example/allowed.gif\n\n\
     User-Agent: barbot\nUser-Agent: bazbot\nDisallow: /example/page.html\n\nUser-Agent: quxbot\n\nEOF\n";

@@ -81,7 +81,10 @@ fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     {
         let path = entry.path();
         if path.is_dir() {
-            rust_files(&path, found);
+            // What was built is not ours.
+            if !path.ends_with("target") {
+                rust_files(&path, found);
+            }
         } else if path.extension().is_some_and(|ending| ending == "rs") {
             found.push(path);
         }
@@ -480,6 +483,46 @@ fn log_lines_are_those_of_the_tables_of_events() {
         LOG_WRITERS.map(|(file, _)| file.to_owned()).into(),
         "files that write log lines of their own (left) are named in LOG_WRITERS (right) with a \
          reason: emit a BoardEvent, which monitors can read, or name the file"
+    );
+}
+
+/// Doc comments of three words or fewer, most of which are no sentences, below each folder: so many
+/// are left, and none may be added.
+const SHORT_COMMENTS: [(&str, usize); 3] = [("src", 24), ("boards", 165), ("host-tests", 95)];
+
+/// How many doc comments of three words or fewer a text has.
+fn short_comments(text: &str) -> usize {
+    let lines = text.lines().map(|line| line.trim().strip_prefix("///"));
+    let mut words = 0;
+    let mut count = 0;
+    for line in lines.chain([None]) {
+        match line {
+            Some(line) => words += line.split_whitespace().count(),
+            None => count += usize::from((1..=3).contains(&std::mem::take(&mut words))),
+        }
+    }
+    count
+}
+
+#[test]
+fn doc_comments_become_sentences() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for (folder, most) in SHORT_COMMENTS {
+        let mut files = Vec::new();
+        rust_files(&root.join(folder), &mut files);
+        let texts = files
+            .iter()
+            .map(|file| fs::read_to_string(file).expect("a source file"));
+        let found: usize = texts.map(|text| short_comments(&text)).sum();
+        assert!(
+            found <= most,
+            "{found} doc comments of three words or fewer in {folder}, expected at most {most}: \
+             write a sentence with a subject and a verb"
+        );
+    }
+    assert_eq!(
+        short_comments("/// Of it.\nfn f() {}\n/// One\n/// two three four.\n"),
+        1
     );
 }
 

@@ -13,7 +13,7 @@ use log_ring::Ring;
 /// What waits for a reader: some forty lines.
 const BYTES: usize = 2048;
 
-/// One way out.
+/// One way that the log takes out of the device.
 #[allow(missing_debug_implementations)] // embassy-sync's waker has none.
 pub struct Sink {
     ring: Mutex<CriticalSectionRawMutex, RefCell<Ring<BYTES>>>,

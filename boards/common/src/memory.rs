@@ -1,6 +1,6 @@
 //! What the image occupies, as the linker placed it, and how deep the stack has been.
 
-/// Bytes in use.
+/// How many bytes of the device's memory are in use.
 #[derive(Clone, Copy, Debug, defmt::Format)]
 pub struct Memory {
     /// Code, constants and the initial values of variables.

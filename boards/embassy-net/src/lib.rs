@@ -166,7 +166,7 @@ pub struct SlotMemory {
 }
 
 impl SlotMemory {
-    /// Empty.
+    /// Memory that no slot has used yet.
     pub const NEW: Self = Self {
         buffers: Buffers::NEW,
         window: [0; WINDOW],
@@ -194,7 +194,7 @@ pub struct Buffers<const IN: usize = RECEIVE, const OUT: usize = SEND> {
 }
 
 impl<const IN: usize, const OUT: usize> Buffers<IN, OUT> {
-    /// Empty.
+    /// Buffers that no connection has used yet.
     pub const NEW: Self = Self {
         receive: [0; IN],
         send: [0; OUT],

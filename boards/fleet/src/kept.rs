@@ -32,9 +32,9 @@ pub trait Place {
 /// A list that was found in a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeptList<'a> {
-    /// Its version.
+    /// The version that the planner gave it.
     pub version: u32,
-    /// The page image.
+    /// The list itself, as a page image.
     pub image: &'a [u8],
 }
 

@@ -15,11 +15,11 @@ use crate::pace::Pace;
 pub struct Broker<'a> {
     /// The broker's name or address.
     pub host: &'a str,
-    /// Its port.
+    /// The port that the broker listens at.
     pub port: u16,
     /// It is spoken to through TLS.
     pub is_secure: bool,
-    /// The fleet's name.
+    /// The name of the fleet.
     pub fleet: &'a str,
     /// The probe's name, which is its client identifier, too.
     pub probe: &'a str,

@@ -36,7 +36,7 @@ pub trait Device {
 pub(crate) struct Wanted {
     pub(crate) version: u32,
     digest: u32,
-    /// Bytes.
+    /// The list has so many bytes.
     pub(crate) length: u32,
     url: heapless::String<LONGEST_URL>,
 }

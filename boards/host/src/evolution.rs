@@ -51,7 +51,7 @@ pub struct Group {
 /// A page's gaps between changes: the share of them that are longer than so many days.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tail {
-    /// The page.
+    /// The URL of the page.
     pub url: String,
     /// How many gaps there are.
     pub gaps: usize,
@@ -59,7 +59,7 @@ pub struct Tail {
     pub longer: Vec<(f64, f64)>,
 }
 
-/// The whole picture.
+/// How all pages of a history change and vanish.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evolution {
     /// Days from the first visit to the last.
@@ -172,7 +172,7 @@ impl Evolution {
 
 /// What counts of one page.
 struct Life {
-    /// Days seen.
+    /// The days in which it was seen.
     days: f64,
     changes: u32,
     /// At the beginning, or still there at the end: it may have lived longer.

@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds of news that there are.
     pub const ALL: [Self; 6] = [
         Self::Changed,
         Self::Gone,
@@ -54,9 +54,9 @@ impl Kind {
 /// Whom news is about, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A page.
+    /// It is about a page.
     Page(u16),
-    /// A host.
+    /// It is about a host.
     Host(u16),
 }
 

@@ -57,7 +57,7 @@ pub struct Post {
 }
 
 impl Post {
-    /// Posts to `url`.
+    /// A poster that posts to `url`.
     pub fn new(url: PostUrl, connect: HostConnect, resolve: HostResolve) -> Self {
         Self {
             url,
@@ -66,7 +66,7 @@ impl Post {
         }
     }
 
-    /// Where it goes.
+    /// Says where posts go.
     pub fn url(&self) -> &PostUrl {
         &self.url
     }

@@ -34,7 +34,7 @@ pub struct ReleaseArgs {
     pub counter: Option<u32>,
 }
 
-/// What is released.
+/// What is to be released.
 #[derive(Clone, Copy, Debug)]
 pub struct Payload<'a> {
     /// A firmware or a list.
@@ -51,20 +51,20 @@ pub struct Payload<'a> {
     pub image: u16,
 }
 
-/// What was written.
+/// What a release has written.
 #[derive(Clone, Debug, Serialize)]
 pub struct Written {
-    /// The signed manifest.
+    /// Where the signed manifest is.
     pub manifest: PathBuf,
     /// What it speaks of.
     pub payload: PathBuf,
-    /// The release's number.
+    /// The number of the release.
     pub sequence: u32,
-    /// Its security counter.
+    /// The security counter of the release.
     pub counter: u32,
     /// Bytes of the payload.
     pub bytes: usize,
-    /// Sixteen hexadecimal digits.
+    /// The build, in sixteen hexadecimal digits.
     pub build: String,
 }
 

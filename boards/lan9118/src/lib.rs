@@ -10,11 +10,11 @@
 pub trait Bus {
     /// One read. The FIFOs give another word each time.
     fn read(&mut self, offset: usize) -> u32;
-    /// One write.
+    /// Writes a word to the register at this offset.
     fn write(&mut self, offset: usize, value: u32);
 }
 
-/// Register offsets.
+/// Where the registers are, from the chip's first byte on.
 pub mod register {
     #![allow(missing_docs)] // Named as in the data sheet.
     pub const RX_DATA: usize = 0x00;
@@ -79,7 +79,7 @@ pub struct NotThere {
     pub found: u32,
 }
 
-/// The chip.
+/// The chip, reached over a bus.
 #[derive(Debug)]
 pub struct Chip<B> {
     bus: B,

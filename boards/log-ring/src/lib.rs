@@ -17,7 +17,7 @@ pub struct Ring<const N: usize> {
 }
 
 impl<const N: usize> Ring<N> {
-    /// Empty.
+    /// A ring that holds no frame yet.
     pub const NEW: Self = Self {
         bytes: [0; N],
         start: 0,

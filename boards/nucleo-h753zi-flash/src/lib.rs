@@ -25,7 +25,7 @@ impl core::fmt::Debug for EccFlash {
 }
 
 impl EccFlash {
-    /// Takes the peripheral.
+    /// Makes a driver of the chip's peripheral.
     pub fn new(flash: Peri<'static, FLASH>) -> Self {
         Self(Flash::new_blocking(flash))
     }

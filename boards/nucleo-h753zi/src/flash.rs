@@ -16,7 +16,7 @@ use nucleo_h753zi_flash::{BASE, EccFlash, WORD};
 pub struct H753Flash(EccFlash);
 
 impl H753Flash {
-    /// Takes the peripheral.
+    /// Makes a driver of the chip's peripheral.
     pub fn new(flash: Peri<'static, FLASH>) -> Self {
         Self(EccFlash::new(flash))
     }

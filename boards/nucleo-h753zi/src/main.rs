@@ -46,7 +46,7 @@ const PAGES: usize = 1728;
 #[cfg(all(feature = "fleet", not(feature = "tls")))]
 const PAGES: usize = 3072;
 const HOSTS: usize = 256;
-/// Fetches at once.
+/// So many fetches run at the same time.
 const SLOTS: usize = 4;
 /// Sectors of the store, as in the memory map.
 #[cfg(not(any(feature = "tls", feature = "update", feature = "fleet")))]
@@ -208,7 +208,7 @@ async fn pushes(probe: &'static BoardProbe, stack: Stack<'static>) {
     dunlin_board::push::listen(probe, stack).await
 }
 
-/// Looks for updates.
+/// Looks for updates, for ever.
 #[cfg(feature = "update")]
 #[embassy_executor::task]
 async fn update(

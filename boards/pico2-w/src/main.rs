@@ -34,12 +34,12 @@ const PAGES: usize = 3072;
 #[cfg(feature = "tls")]
 const PAGES: usize = 2048;
 const HOSTS: usize = 256;
-/// Fetches at once.
+/// So many fetches run at the same time.
 const SLOTS: usize = 4;
 /// Sectors of the store, as in memory.x.
 const SECTORS: usize = 176;
 
-/// Bytes of flash.
+/// The board's flash has so many bytes.
 const BYTES: usize = 4 * 1024 * 1024;
 /// All of it, of which the store has its part.
 type BoardFlash = StoreFlash<Rp2350Flash<BYTES>, SECTORS>;
@@ -243,7 +243,7 @@ async fn pushes(probe: &'static BoardProbe, stack: Stack<'static>) {
     dunlin_board::push::listen(probe, stack).await
 }
 
-/// Looks for updates.
+/// Looks for updates, for ever.
 #[cfg(feature = "update")]
 #[embassy_executor::task]
 async fn update(

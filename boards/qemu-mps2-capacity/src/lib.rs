@@ -3,9 +3,9 @@
 //! How much the QEMU board's firmware holds. The commands that load it depend on this crate, too:
 //! a list that is too long is refused before anything is built or loaded.
 
-/// Pages it knows.
+/// The board has room for so many pages.
 pub const PAGES: usize = 512;
-/// Hosts it knows.
+/// The board has room for so many hosts.
 pub const HOSTS: usize = 64;
 /// Fetches that run at the same time.
 pub const SLOTS: usize = 3;
@@ -31,7 +31,7 @@ pub const BOOT_WORD: usize = 8;
 pub const BOOT_STATE_ROOM: usize = 2 * SECTOR;
 /// What is known of updates.
 pub const JOURNAL: usize = BOOT_STATE + BOOT_STATE_ROOM;
-/// Bytes of it.
+/// The journal takes so many bytes.
 pub const JOURNAL_ROOM: usize = 2 * SECTOR;
 /// What the device was told by a cable alone.
 pub const SETTINGS: usize = JOURNAL + JOURNAL_ROOM;
@@ -41,7 +41,7 @@ pub const LISTS: usize = SETTINGS + SECTOR;
 pub const LIST_ROOM: usize = IMAGE_ROOM + SECTOR;
 /// The slot that the firmware is started from.
 pub const ACTIVE: usize = LISTS + 2 * LIST_ROOM;
-/// Bytes of it.
+/// The slot has so many bytes.
 pub const ACTIVE_ROOM: usize = 768 * 1024;
 /// The slot that a new firmware is put into.
 pub const DFU: usize = ACTIVE + ACTIVE_ROOM;

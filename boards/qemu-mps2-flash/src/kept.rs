@@ -5,7 +5,7 @@
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
-/// One word.
+/// A word that a reset leaves as it is.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
 pub enum Word {
@@ -40,7 +40,7 @@ impl Word {
         PLACE.0.get().cast::<u32>().wrapping_add(self as usize)
     }
 
-    /// What it holds.
+    /// Reads what the word holds.
     pub fn get(self) -> u32 {
         // SAFETY: an aligned word of our own; volatile, so that whatever is in it is a number.
         unsafe { self.place().read_volatile() }

@@ -108,7 +108,7 @@ pub fn skip() {
     });
 }
 
-/// Microseconds since [`start`].
+/// Tells how many microseconds have passed since [`start`].
 pub fn micros() -> u64 {
     CLOCK.now()
 }

@@ -5,9 +5,9 @@ use cortex_m_rt::{ExceptionFrame, exception};
 
 use crate::{clock, ethernet, exit};
 
-/// CMSDK timer 0.
+/// The interrupt of CMSDK timer 0.
 pub const TIMER0: u16 = 8;
-/// The LAN9118.
+/// The interrupt of the LAN9118.
 pub const ETHERNET: u16 = 13;
 
 /// An interrupt line by its number.

@@ -232,7 +232,7 @@ async fn pushes(probe: &'static BoardProbe, stack: Stack<'static>) {
     dunlin_board::push::listen(probe, stack).await
 }
 
-/// Looks for updates.
+/// Looks for updates, for ever.
 #[cfg(feature = "update")]
 #[embassy_executor::task]
 async fn update(

@@ -13,7 +13,7 @@ const TOKEN: usize = 64;
 #[cfg(feature = "headers")]
 pub const HEADERS: usize = 192;
 
-/// Run-time options.
+/// What QEMU's command line tells the firmware.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// End with a summary after this many seconds; without it, run on.
@@ -49,9 +49,9 @@ pub struct Options {
 #[cfg(feature = "update")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fall {
-    /// It panics.
+    /// The firmware panics.
     Panic,
-    /// It hangs.
+    /// The firmware hangs.
     Hang,
     /// It never has a network.
     Mute,

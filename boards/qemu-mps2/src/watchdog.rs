@@ -62,7 +62,7 @@ pub fn start() {
     CONTROL.write(INTERRUPT | RESET);
 }
 
-/// Feeds it.
+/// Feeds the watchdog: it waits as long again.
 pub fn feed() {
     CLEAR.write(1);
     mark(0);

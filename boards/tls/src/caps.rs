@@ -63,7 +63,7 @@ enum Part {
     List,
     Certificate,
     Extensions,
-    /// A ticket's nonce.
+    /// The nonce of a ticket.
     Nonce,
     Ticket,
     TicketExtensions,

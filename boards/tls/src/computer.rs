@@ -17,7 +17,7 @@ use crate::{Clock, Memory, Need, Owner, RecordBuffer, Records, Room, Sessions, T
 /// What a board would be.
 #[derive(Debug)]
 pub struct Machine {
-    /// Seconds since 1970.
+    /// The date, in seconds since 1970.
     pub date: u64,
     /// Certificates of authorities, in DER.
     pub authorities: Vec<Vec<u8>>,

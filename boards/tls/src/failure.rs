@@ -11,7 +11,7 @@ use rustls::{CertificateError, Error};
 pub enum StreamError<E> {
     /// The connection below it failed.
     Below(E),
-    /// TLS failed.
+    /// TLS failed, and why.
     Tls(TlsError),
     /// The server ended it without saying that this is all.
     Cut,

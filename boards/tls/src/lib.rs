@@ -87,7 +87,7 @@ pub struct Tls {
     resumed: AtomicU32,
 }
 
-/// Handshakes so far.
+/// How many handshakes there were so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handshakes {
     /// How many were made with certificates.

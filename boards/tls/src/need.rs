@@ -97,7 +97,7 @@ impl Need {
 /// Whether there is room for the next step of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// There is room.
+    /// There is room for the next step.
     Enough,
     /// Connections have all that is for them. Some will end.
     Busy,

@@ -15,7 +15,7 @@ pub const PUBLIC_ROOTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/roots.
 /// Roots that one chain can lead to.
 const MOST_ABOVE: usize = 8;
 
-/// Whom everybody trusts.
+/// The authorities that everybody trusts.
 #[derive(Clone, Debug)]
 pub enum Roots {
     /// They are packed, like [`PUBLIC_ROOTS`].

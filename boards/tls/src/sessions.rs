@@ -41,7 +41,7 @@ struct Entry {
     /// What the server wanted instead of X25519.
     group: Option<NamedGroup>,
     session: Session,
-    /// Bytes it takes.
+    /// The session takes so many bytes.
     bytes: usize,
     /// Bytes of these that are the ticket's.
     ticket: usize,

@@ -62,7 +62,7 @@ impl<O: Owner + ?Sized> Owner for &O {
 pub struct Verifier<O> {
     /// Who says whom else to trust.
     pub owner: O,
-    /// Whom everybody trusts.
+    /// The authorities that everybody trusts.
     pub roots: Roots,
     /// How signatures are checked.
     pub algorithms: WebPkiSupportedAlgorithms,

@@ -61,7 +61,7 @@ fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((tag, contents, rest))
 }
 
-/// `YYMMDDHHMMSSZ` or `YYYYMMDDHHMMSSZ`.
+/// Reads a moment, `YYMMDDHHMMSSZ` or `YYYYMMDDHHMMSSZ`.
 fn moment(tag: u8, text: &[u8]) -> Option<u64> {
     let number = |digits: &[u8]| {
         digits.iter().try_fold(0, |number: u64, digit| {

@@ -41,7 +41,7 @@ const PAGES: usize = rp2350::FOUND_PLACES;
 #[cfg(feature = "tls")]
 const PAGES: usize = 1536;
 const HOSTS: usize = 256;
-/// Fetches at once.
+/// So many fetches run at the same time.
 const SLOTS: usize = 4;
 /// Sectors of the store, as in the memory map.
 #[cfg(not(feature = "tls"))]
@@ -50,7 +50,7 @@ const SECTORS: usize = 176;
 #[cfg(feature = "tls")]
 const SECTORS: usize = 140;
 
-/// Bytes of flash.
+/// The board's flash has so many bytes.
 const BYTES: usize = 2 * 1024 * 1024;
 /// All of it, of which the store has its part.
 type BoardFlash = StoreFlash<Rp2350Flash<BYTES>, SECTORS>;
@@ -246,7 +246,7 @@ async fn pushes(probe: &'static BoardProbe, stack: Stack<'static>) {
     dunlin_board::push::listen(probe, stack).await
 }
 
-/// Looks for updates.
+/// Looks for updates, for ever.
 #[cfg(feature = "update")]
 #[embassy_executor::task]
 async fn update(

@@ -23,7 +23,7 @@ use dunlin_suite::bench::Random;
 
 use crate::fetch::read;
 
-/// Takes any bytes.
+/// A function that has to take any bytes.
 pub type Target = fn(&[u8]);
 
 /// All targets, with words their inputs are made of.

@@ -46,7 +46,7 @@ enum Broken {
     NoBootRule,
 }
 
-/// What will happen.
+/// What will happen at some moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
     /// A probe looks whether it may visit; of this boot.

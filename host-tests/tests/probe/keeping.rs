@@ -14,7 +14,7 @@ use crate::world::{Answer, Hit, Keeper, Keeping, Setting, World, WorldProbe};
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The reference layout.
+/// A store of the reference layout.
 type Reference = Recorder<128, 10_000>;
 
 /// So many pages on so many hosts.

@@ -240,7 +240,7 @@ impl World {
 
 /// A probe's world and its page list.
 pub struct Setting {
-    /// `host`, gap, paths.
+    /// The hosts of the list: name, gap and paths.
     pub hosts: Vec<(&'static str, Duration, Vec<&'static str>)>,
     pub hours: Option<(u8, u8)>,
     pub utc_offset_minutes: i16,
@@ -271,7 +271,7 @@ pub struct Setting {
     pub rate: f32,
     /// Of single pages, others.
     pub rates: Vec<(usize, f32)>,
-    /// How firmly.
+    /// How firmly that rate is believed.
     pub confidence: f32,
     /// What is to be kept small.
     pub objective: Objective,
@@ -694,7 +694,7 @@ impl Board for &World {
     }
 }
 
-/// The world's network.
+/// The network of a world.
 #[derive(Clone, Copy)]
 struct Net<'w>(&'w World);
 

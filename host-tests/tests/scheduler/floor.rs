@@ -32,7 +32,7 @@ const MOST_EFFORT: f64 = 4e6;
 /// Visits of all pages in one run, above which a world waits for `DUNLIN_LONG=1`, from the longer
 /// horizons on.
 const MOST_VISITS: f64 = 6e3;
-/// Visits a page.
+/// For how many visits a page each world is watched.
 const HORIZONS: [f64; 5] = [3.0, 10.0, 30.0, 100.0, 1_000.0];
 
 struct Row {

@@ -357,7 +357,7 @@ impl Checked {
         self.starts.retain(|(_, started)| *started != page);
     }
 
-    /// One random operation.
+    /// Does one operation at random.
     pub fn operate(&mut self, random: &mut Random) {
         let now = self.some_time(random);
         let page = self.any_page(random);

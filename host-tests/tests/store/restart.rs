@@ -8,7 +8,7 @@ use dunlin_suite::bench::Random;
 
 const PAGES: usize = 4_000;
 const HOSTS: usize = 100;
-/// Fetches a day.
+/// The probe may make so many fetches a day.
 const BUDGET: f32 = 4_000.0;
 const GAP: Duration = Duration::from_secs(15);
 /// Days until the power goes, and days that are watched after it.
@@ -38,7 +38,7 @@ fn world() -> Vec<Vec<Instant>> {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Power {
-    /// It never goes.
+    /// The power never goes.
     Stays,
     /// It goes, and the device knows the date soon after.
     GoesWithClock,

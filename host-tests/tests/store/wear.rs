@@ -15,7 +15,7 @@ type Large = Flash<254, 4096, 4>;
 /// Sectors of 128 KiB and words of 32 bytes, as in an STM32H7.
 type Coarse = Flash<12, 131_072, 32>;
 
-/// Fetches a day.
+/// The probe makes so many fetches a day.
 const PER_DAY: usize = 5_000;
 
 /// Stores after visits that favour some pages; returns the most reads of one store, and the erases.

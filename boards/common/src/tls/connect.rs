@@ -19,7 +19,7 @@ pub struct TlsConnector(pub(crate) Connector);
 pub enum LinkError {
     /// The network has none.
     Below(tcp::ConnectError),
-    /// TLS has none.
+    /// TLS could not open one on the network's.
     Tls(StreamError<tcp::Error>),
 }
 
@@ -84,7 +84,7 @@ impl TlsConnector {
     }
 }
 
-/// An open connection.
+/// An open connection, with TLS or without.
 #[allow(missing_debug_implementations)] // embassy-net's types have none.
 pub enum Link<'c> {
     /// A connection for http.

@@ -69,7 +69,7 @@ impl HostConnect {
         connect
     }
 
-    /// Trusts exactly these.
+    /// A connector that trusts exactly these roots.
     pub fn trusting(roots: RootCertStore, trust: Trust) -> Self {
         Self::with(Roots::Listed(roots.roots), trust)
     }

@@ -17,7 +17,7 @@ const LONGEST_HEAD: usize = 8 * 1024;
 /// How long opening a way through it may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A proxy.
+/// A proxy that the owner named.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
     /// The address that it listens at.

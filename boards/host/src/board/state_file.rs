@@ -61,7 +61,7 @@ struct Header {
 enum Kind {
     /// There is nothing in it yet.
     Empty,
-    /// A state file.
+    /// It is a state file.
     State(Header),
     /// A state file of before there was a header.
     WithoutHeader,

@@ -38,7 +38,7 @@ pub struct Args {
     probe: ProbeArgs,
 }
 
-/// What was written.
+/// What the command has written.
 #[derive(Serialize)]
 struct Written {
     file: String,

@@ -22,7 +22,7 @@ use crate::monitor::view::View;
 use crate::output::plot::{self, Bar, Line, Plot, escape};
 use crate::output::{self, Format, Table, file};
 
-/// Hosts shown.
+/// A report shows so many hosts.
 const HOSTS: usize = 20;
 /// Pages shown in the table; beyond, those with the most changes.
 const PAGES: usize = 200;

@@ -8,7 +8,7 @@ use super::graph::Graph;
 /// What a generated web is like.
 #[derive(Clone, Copy, Debug)]
 pub struct Web {
-    /// Pages in all.
+    /// How many pages there are in all.
     pub pages: usize,
     /// Sites, the first the largest and the most popular.
     pub sites: usize,

@@ -57,7 +57,7 @@ impl Graph {
         self.urls.len()
     }
 
-    /// Are there none?
+    /// Has it no pages?
     pub fn is_empty(&self) -> bool {
         self.urls.is_empty()
     }

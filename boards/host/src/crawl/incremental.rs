@@ -27,13 +27,13 @@ pub struct Collection {
 /// How good a collection is after some visits.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Held {
-    /// Visits a place.
+    /// Visits so far, for each place.
     pub visits: f64,
     /// Importance of the pages that are held, over that of the best ones.
     pub share: f64,
     /// Pages that took another's place so far.
     pub replaced: usize,
-    /// Visits that explored.
+    /// How many of the visits explored.
     pub explored: usize,
 }
 

@@ -215,7 +215,7 @@ fn tell(
     batch.len()
 }
 
-/// One crawler's memory.
+/// What one crawler remembers.
 #[derive(Clone, Debug, Default)]
 struct Crew {
     /// Links to each page that were seen or told.

@@ -10,7 +10,7 @@ const LONGEST: usize = 200;
 pub struct Markers {
     /// Opens the stretch; not empty.
     pub from: String,
-    /// Closes the stretch.
+    /// The text that closes the stretch.
     pub to: String,
 }
 

@@ -189,7 +189,7 @@ impl Filters {
         }
     }
 
-    /// Is there none?
+    /// Is no page filtered?
     pub fn is_empty(&self) -> bool {
         self.of_url.is_empty()
     }

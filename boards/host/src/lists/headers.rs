@@ -82,7 +82,7 @@ impl Header {
         })
     }
 
-    /// Its name.
+    /// Says how the header is called.
     pub fn name(&self) -> &str {
         &self.name
     }

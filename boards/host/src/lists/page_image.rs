@@ -57,7 +57,7 @@ pub struct Options {
     pub address: Address,
     /// The time zone of the hosts' allowed hours, as an offset from UTC.
     pub utc_offset_minutes: i16,
-    /// What is logged.
+    /// Which events are logged.
     pub log: LogLevel,
     /// Who knows what time it is.
     pub sntp: Option<(String, u16)>,
@@ -118,9 +118,9 @@ pub fn pairs(values: &[String]) -> Vec<(String, String)> {
 /// What the one who runs the image can do.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity {
-    /// Pages it holds.
+    /// The firmware holds so many pages.
     pub pages: usize,
-    /// Hosts it holds.
+    /// The firmware holds so many hosts.
     pub hosts: usize,
     /// Does it speak https itself?
     pub https: bool,

@@ -52,7 +52,7 @@ const NO_DELIMITER: u8 = 0;
 /// Whether a file begins with the names of its columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
-    /// It has to.
+    /// The file must begin with a header row.
     Needed,
     /// It has to, unless its first line is a URL: then it has one column, `url`.
     UnlessUrl,

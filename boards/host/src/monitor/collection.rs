@@ -38,7 +38,7 @@ pub struct Collection {
 /// A host of a collection, with its pages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Branch {
-    /// `name` or `name:port`.
+    /// The host, as `name` or `name:port`.
     pub host: String,
     /// Pages of it that are kept.
     pub pages: usize,

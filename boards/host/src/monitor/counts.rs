@@ -36,7 +36,7 @@ pub struct Counts {
     pub encoded: u64,
     /// Answers that were longer than what is read of them.
     pub cut: u64,
-    /// Bytes of bodies.
+    /// How many bytes all bodies had.
     pub bytes: u64,
     /// Answers that took no longer than each of [`DURATIONS`], and all others.
     pub durations: [u64; DURATIONS.len() + 1],

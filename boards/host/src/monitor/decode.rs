@@ -33,7 +33,7 @@ pub struct Line {
     pub micros: Option<u64>,
     /// How much the line matters.
     pub level: Level,
-    /// The text.
+    /// The text of the line.
     pub message: String,
     /// Bytes on the wire, framing included.
     pub bytes: usize,
@@ -65,7 +65,7 @@ impl Level {
         }
     }
 
-    /// `INFO`, `LOST`, …
+    /// How a line of the level begins: `INFO`, `LOST`, …
     pub const fn name(self) -> &'static str {
         match self {
             Self::Error => "ERROR",

@@ -25,7 +25,7 @@ struct Heard {
 }
 
 impl Audience {
-    /// Tells these.
+    /// An audience that is told in these ways.
     pub fn new(told: Told) -> Self {
         Self(Arc::new(Mutex::new(Heard { told, lost: None })))
     }

@@ -31,7 +31,7 @@ impl GateState {
 /// What a host says about its pages, and what that has turned out to be worth.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Tells {
-    /// How it tells.
+    /// In what form the host tells.
     pub kind: &'static str,
     /// Times that it was listened to.
     pub heard: u64,

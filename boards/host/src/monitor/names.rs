@@ -20,7 +20,7 @@ pub struct Names {
 /// What is known of a page beforehand.
 #[derive(Clone, Debug)]
 pub struct PageName {
-    /// The page's URL.
+    /// The URL of the page.
     pub url: String,
     /// What the list calls it.
     pub name: Option<String>,
@@ -37,7 +37,7 @@ pub struct PageName {
 /// What is known of a host beforehand.
 #[derive(Clone, Debug)]
 pub struct HostName {
-    /// `name` or `name:port`.
+    /// The host, as `name` or `name:port`.
     pub name: String,
     /// Least time between two requests.
     pub gap: Duration,

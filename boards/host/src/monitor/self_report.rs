@@ -7,7 +7,7 @@ use dunlin::probe::{LoggedBoardEvent, Totals};
 pub struct Identity {
     /// Its name, as in the banner.
     pub name: String,
-    /// Its version.
+    /// The version of the firmware.
     pub version: String,
     /// Its build identity, in sixteen hexadecimal digits.
     pub build: String,

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a read waits before its reader can look at anything else.
 pub const READ_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// What `--log` names.
+/// Where a log comes from, as `--log` names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Standard input, named `-`.

@@ -57,7 +57,7 @@ pub struct MonitoredProbe {
     pub refused: Option<String>,
     /// Whether its network is up; `None` before it said so.
     pub online: Option<bool>,
-    /// Its own address.
+    /// The address that the probe has.
     pub address: Option<String>,
     /// Pages and hosts, as it counts them.
     pub loaded: Option<(u16, u16)>,

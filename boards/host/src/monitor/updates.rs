@@ -7,11 +7,11 @@ use dunlin::probe::LoggedBoardEvent;
 /// What a probe that is updated has said of it since its boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Updates {
-    /// `confirmed` or `trial`.
+    /// How the firmware stands: `confirmed` or `trial`.
     pub state: String,
     /// How often the firmware was tried, on trial.
     pub attempt: u8,
-    /// The firmware's sequence.
+    /// The sequence of the firmware.
     pub sequence: u32,
     /// The page list's sequence.
     pub list: u32,

@@ -87,7 +87,7 @@ pub struct View {
     pub lines: Vec<LogRow>,
 }
 
-/// One host.
+/// What is shown of a host.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct HostRow {
@@ -105,7 +105,7 @@ pub struct HostRow {
     pub tells: Option<Tells>,
 }
 
-/// One page.
+/// What is shown of a page.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct PageRow {

@@ -11,15 +11,15 @@ use crate::monitor::web::request::Query;
 pub enum Push {
     /// These pages have changed, by who knows this key.
     Changed {
-        /// The key.
+        /// The key of the sender.
         key: String,
-        /// The pages.
+        /// The pages that have changed.
         urls: Vec<String>,
     },
     /// A hub wants to know whether this sender is expected to tell of a topic, and to hear the
     /// challenge if it is.
     Verify {
-        /// The sender.
+        /// The name of the sender.
         sender: String,
         /// The topic: a page, or a feed.
         topic: String,
@@ -28,12 +28,12 @@ pub enum Push {
     },
     /// A hub sends what is new of a topic.
     Content {
-        /// The sender.
+        /// The name of the sender.
         sender: String,
     },
 }
 
-/// IndexNow's body.
+/// The body of an IndexNow request.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Submission {

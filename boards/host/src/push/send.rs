@@ -19,7 +19,7 @@ use crate::post::{Post, PostUrl};
 /// later than the one before, in this call of the program as in the next.
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// Who is told.
+/// Who is told that pages have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A device, by its name or address, and its port.
@@ -164,7 +164,7 @@ fn unix_ms() -> u64 {
     since.map_or(0, |since| since.as_millis() as u64)
 }
 
-/// IndexNow's body.
+/// The body of an IndexNow request.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Submission<'a> {

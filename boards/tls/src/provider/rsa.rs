@@ -93,7 +93,7 @@ struct Modulus {
     number: Number,
     words: usize,
     bits: usize,
-    /// −1/modulus, modulo 2³².
+    /// The inverse of the modulus, negated, modulo 2³².
     inverse: u32,
 }
 

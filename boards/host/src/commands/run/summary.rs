@@ -102,7 +102,7 @@ impl Summary {
     }
 }
 
-/// Prints a summary.
+/// Prints the summary of a run.
 pub(super) fn report(summary: &Summary, format: Format) -> Result<(), Error> {
     let text = match format {
         Format::Json => return output::print(&output::json(summary)),

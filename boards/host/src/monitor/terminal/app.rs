@@ -14,9 +14,9 @@ pub enum Table {
     Pages,
     /// The table of hosts.
     Hosts,
-    /// The log.
+    /// The lines of the log.
     Log,
-    /// The news.
+    /// The news of the probes.
     News,
     /// The collection beyond the list, by host.
     Collection,

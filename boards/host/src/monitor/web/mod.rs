@@ -57,7 +57,7 @@ pub type Probes = Arc<Vec<Arc<Mutex<MonitoredProbe>>>>;
 /// What can be seen.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// The probes, live.
+    /// The probes as they are now.
     pub probes: Probes,
     /// The latest news, for feed readers; `None` where nobody keeps it.
     pub recent: Option<Recent>,

@@ -98,7 +98,7 @@ impl Refusal {
     }
 }
 
-/// Who is answered.
+/// Which requests are answered.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     /// The server listens on loopback, so a request has to name loopback. A page of another site
