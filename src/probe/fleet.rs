@@ -11,7 +11,7 @@ use super::slots::Runner;
 use super::turn::Turn;
 pub(super) use super::visited::Visited;
 use super::{Board, PageMemory, Probe};
-use crate::fleet::{ELASTICITY, Member, Outlook};
+use crate::fleet::{Drift, ELASTICITY, Member, Outlook};
 use crate::learn::Estimate;
 use crate::math::Real;
 use crate::model::Objective;
@@ -157,14 +157,20 @@ impl<B: Board> Runner<'_, '_, B> {
     }
 }
 
-impl<B: Board> Probe<'_, B> {
+/// What a fleet's planner may know of a probe and let it do: see [`Probe::membership`].
+#[derive(Debug)]
+pub struct Membership<'p, 'a, B> {
+    pub(super) probe: &'p Probe<'a, B>,
+}
+
+impl<B: Board> Membership<'_, '_, B> {
     /// Does what the fleet's planner has granted: nothing is asked without a lease, no request is
     /// under way when it ends, and no more is fetched than granted. To be called whenever the
     /// member was granted something or has taken a list. A probe that never calls it is alone, and
     /// needs no lease.
     pub fn obey(&self, member: &Member) {
-        let now = self.board.now();
-        let state = &mut *self.state();
+        let now = self.probe.board.now();
+        let state = &mut *self.probe.state();
         if let Some(budget) = state.lease.grant(member) {
             // It is a number above zero: nothing else is refused.
             let _ = state.scheduler.set_budget(Some(budget), now);
@@ -178,10 +184,16 @@ impl<B: Board> Probe<'_, B> {
         self.close_hosts(|gap| member.rests_until(gap));
     }
 
+    /// Leaves every host alone until its politeness has passed since this moment: nobody knows who
+    /// asked it before. To be called before any slot runs. Work: the hosts of the list.
+    pub fn rest_since(&self, moment: Instant) {
+        self.close_hosts(|gap| moment + Drift::DEFAULT.lengthen(gap));
+    }
+
     /// Leaves every host of the list alone until a moment that its gap decides.
-    pub(super) fn close_hosts(&self, until: impl Fn(Duration) -> Instant) {
-        let state = &mut *self.state();
-        for index in 0..self.setup.image.hosts() {
+    fn close_hosts(&self, until: impl Fn(Duration) -> Instant) {
+        let state = &mut *self.probe.state();
+        for index in 0..self.probe.setup.image.hosts() {
             if let Some(host) = state.scheduler.host_id(index)
                 && let Some(gap) = state.scheduler.gap(host)
             {
@@ -194,19 +206,19 @@ impl<B: Board> Probe<'_, B> {
     /// a probe without a store, before any slot runs; [`Persistence::restore`](super::Persistence)
     /// does it by itself. Work: the pages, each with a binary search.
     pub fn seed(&self) -> u16 {
-        let state = &mut *self.state();
-        seed(&mut state.scheduler, state.known.pages, &self.setup)
+        let state = &mut *self.probe.state();
+        seed(&mut state.scheduler, state.known.pages, &self.probe.setup)
     }
 
     /// What a report says of this probe; `room` has the pages, hosts and fetches a day that it
     /// could have.
     pub fn outlook(&self, room: (u16, u16, f32)) -> Outlook {
-        let state = self.state();
+        let state = self.probe.state();
         let (pages, hosts, link) = room;
-        let weight = |index| self.setup.page(index).map_or(1.0, |page| page.weight);
+        let weight = |index| self.probe.setup.page(index).map_or(1.0, |page| page.weight);
         Outlook {
             price: state.scheduler.price(),
-            elasticity: elasticity(&state.scheduler, self.setup.image.objective(), weight),
+            elasticity: elasticity(&state.scheduler, self.probe.setup.image.objective(), weight),
             freshness: state.scheduler.freshness().unwrap_or(0.0),
             pages,
             hosts,
@@ -218,7 +230,7 @@ impl<B: Board> Probe<'_, B> {
 
     /// What is believed of a page now, by its number: what the planner keeps for its next owner.
     pub fn learnt(&self, page: u16) -> Option<Estimate> {
-        let state = self.state();
+        let state = self.probe.state();
         let page = state.scheduler.page_id(page.into())?;
         state.scheduler.estimate(page).ok()
     }

@@ -203,6 +203,8 @@ pub use discovering::{
 };
 pub use event::{BoardEvent, Event, Flags, LoggedBoardEvent, LoggedEvent};
 #[cfg(feature = "fleet")]
+pub use fleet::Membership;
+#[cfg(feature = "fleet")]
 pub use fleet_event::{FleetEvent, LoggedFleetEvent};
 pub use memory::{HostMemory, PageMemory};
 #[cfg(any(feature = "collect", feature = "fleet"))]
@@ -414,6 +416,12 @@ impl<'a, B: Board> Probe<'a, B> {
     /// What keeps that which was learnt over a power cut, in a store.
     pub fn persistence(&self) -> Persistence<'_, 'a, B> {
         Persistence { probe: self }
+    }
+
+    /// What the planner of a fleet may know of the probe, and let it do.
+    #[cfg(feature = "fleet")]
+    pub fn membership(&self) -> Membership<'_, 'a, B> {
+        Membership { probe: self }
     }
 
     /// The board it runs on.

@@ -1,8 +1,8 @@
 //! What a fleet's planner is told of visits, and what it may ask for besides: a probe in a fleet
 //! keeps what it has seen until somebody has taken it.
 
-use super::{Board, Probe};
-use crate::fleet::{Drift, MOST_VISITS, VisitReport};
+use super::{Board, Membership, Probe};
+use crate::fleet::{MOST_VISITS, VisitReport};
 use crate::image::Image;
 use crate::scheduler::{self, PageId, SchedulerView};
 use crate::time::{Duration, Instant};
@@ -61,9 +61,9 @@ impl Visited {
 
 impl<'a, B: Board> Probe<'a, B> {
     /// Makes it a probe of a fleet, before any slot runs: it asks nobody before it has a lease (see
-    /// [`Self::obey`]), and follows no redirect to a host that is not in its list, for that may be
-    /// another probe's. `device` is the image that the device was loaded with: where it says a host
-    /// is counts besides what the list says, and its time server before the list's.
+    /// [`Membership::obey`]), and follows no redirect to a host that is not in its list, for that
+    /// may be another probe's. `device` is the image that the device was loaded with: where it says
+    /// a host is counts besides what the list says, and its time server before the list's.
     #[must_use]
     pub fn in_fleet(mut self, device: Option<Image<'a>>) -> Self {
         self.setup.is_member = true;
@@ -73,30 +73,26 @@ impl<'a, B: Board> Probe<'a, B> {
         self.state().lease.end();
         self
     }
+}
 
-    /// Leaves every host alone until its politeness has passed since this moment: nobody knows who
-    /// asked it before. To be called before any slot runs. Work: the hosts of the list.
-    pub fn rest_since(&self, moment: Instant) {
-        self.close_hosts(|gap| moment + Drift::DEFAULT.lengthen(gap));
-    }
-
+impl<B: Board> Membership<'_, '_, B> {
     /// Asks nobody any more, until [`Self::obey`] is called.
     pub fn pause(&self) {
-        let state = &mut *self.state();
+        let state = &mut *self.probe.state();
         state.lease.end();
         state.slots.wake_all();
     }
 
     /// How many visits there are that nobody has taken.
     pub fn untold(&self) -> usize {
-        self.state().visited.visits.len()
+        self.probe.state().visited.visits.len()
     }
 
     /// Moves the oldest visits that nobody has taken into a batch, as many as fit. How many were
     /// lost before the first of them for want of room?
     pub fn take_visits(&self, batch: &mut heapless::Vec<VisitReport, MOST_VISITS>) -> u32 {
-        let now = (self.board.now() - Instant::ZERO).as_secs();
-        let visited = &mut self.state().visited;
+        let now = (self.probe.board.now() - Instant::ZERO).as_secs();
+        let visited = &mut self.probe.state().visited;
         while !batch.is_full()
             && let Some(visit) = visited.visits.pop_front()
         {
@@ -115,7 +111,7 @@ impl<'a, B: Board> Probe<'a, B> {
     /// # Errors
     /// There is no such page, or it is being fetched.
     pub fn pull(&self, page: u16) -> Result<(), scheduler::Error> {
-        let state = &mut *self.state();
+        let state = &mut *self.probe.state();
         let id = state.scheduler.page_id(page.into());
         let id = id.ok_or(scheduler::Error::UnknownPage)?;
         state.scheduler.fetch_after(id, Duration::ZERO)?;

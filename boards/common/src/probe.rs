@@ -248,7 +248,7 @@ pub fn load_from<const PAGES: usize, const HOSTS: usize, H: Hardware>(
             Some(device) => {
                 let probe = probe.in_fleet(Some(device));
                 // Whoever had the hosts before: their politeness is kept.
-                probe.rest_since(probe.board().now());
+                probe.membership().rest_since(probe.board().now());
                 probe
             }
             None => probe,

@@ -207,7 +207,7 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
                 self.duty.pace.joined();
                 self.duty.take_visits(probe);
             }
-            if probe.untold() >= MOST_VISITS {
+            if probe.membership().untold() >= MOST_VISITS {
                 self.duty.take_visits(probe);
             }
             self.tell_visits(board).await?;
@@ -272,7 +272,9 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
     async fn report<B: Board>(&mut self, probe: &Probe<'_, B>) -> Step<()> {
         let board = probe.board();
         let room = self.duty.room;
-        let outlook = probe.outlook((room.pages, room.hosts, room.fetches));
+        let outlook = probe
+            .membership()
+            .outlook((room.pages, room.hosts, room.fetches));
         let now = board.now();
         let report = self.duty.member.report(&outlook, now);
         let is_leased = self.duty.is_leased(now);

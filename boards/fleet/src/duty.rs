@@ -69,22 +69,22 @@ impl Duty {
     /// Lets the probe do what it may.
     pub(crate) fn command<B: Board>(&self, probe: &Probe<'_, B>) {
         if self.is_paused {
-            probe.pause();
+            probe.membership().pause();
         } else {
-            probe.obey(&self.member);
+            probe.membership().obey(&self.member);
         }
     }
 
     /// Takes visits from the probe, unless some are on their way; true if there are any to be sent.
     pub(crate) fn take_visits<B: Board>(&mut self, probe: &Probe<'_, B>) -> bool {
-        if self.batch.is_none() && probe.untold() > 0 {
+        if self.batch.is_none() && probe.membership().untold() > 0 {
             let mut batch = Visits {
                 boot: self.member.boot(),
                 list: self.member.list(),
                 first: 0,
                 visits: heapless::Vec::new(),
             };
-            let lost = probe.take_visits(&mut batch.visits);
+            let lost = probe.membership().take_visits(&mut batch.visits);
             batch.first = self.counted.wrapping_add(lost);
             self.counted = batch.first.wrapping_add(batch.visits.len() as u32);
             self.batch = Some((batch, probe.board().now()));
@@ -172,7 +172,7 @@ impl Duty {
         let done = match (known, command.verb) {
             (Some((_, done)), _) => *done,
             (None, Verb::Pull { page, list }) => {
-                list == self.member.list() && probe.pull(page).is_ok()
+                list == self.member.list() && probe.membership().pull(page).is_ok()
             }
             (None, Verb::Pause(pause)) => {
                 self.is_paused = pause;

@@ -52,7 +52,7 @@ fn main() -> ! {
     #[cfg(feature = "fleet")]
     if let (Some(probe), None) = (probe, &store) {
         // What others have learnt, and this one under an earlier list.
-        probe.seed();
+        probe.membership().seed();
     }
     executor::run(|spawner| {
         start(

@@ -49,7 +49,7 @@ fn nobody_is_asked_before_after_and_between_leases() {
         let now = at(0) + world.elapsed();
         if leases.next_if(|then| now >= at(*then)).is_some() {
             leased(&mut member, &mut ledger, now, 50);
-            probe.obey(&member);
+            probe.membership().obey(&member);
         }
     };
     let (world, totals) = setting().run_keeping(None::<NoStore>, served, look);
@@ -76,7 +76,7 @@ fn a_probe_that_has_just_started_lets_politeness_pass() {
     let look = |_: &World, probe: &WorldProbe<'_, '_>| {
         if !begun {
             begun = true;
-            probe.obey(&member);
+            probe.membership().obey(&member);
         }
     };
     let (world, _) = setting().run_keeping(None::<NoStore>, served, look);
@@ -105,7 +105,7 @@ fn always_leased(
     let look = |world: &World, probe: &WorldProbe<'_, '_>| {
         if !begun {
             begun = true;
-            probe.obey(&member);
+            probe.membership().obey(&member);
         }
         look(world, probe);
     };
@@ -139,12 +139,16 @@ fn visits_are_told_once_in_their_order_with_what_is_believed_after_them() {
     let mut lost = 0;
     let world = always_leased(served, |_, probe| {
         let mut batch = no_visits().visits;
-        lost += probe.take_visits(&mut batch);
+        lost += probe.membership().take_visits(&mut batch);
         for (index, visit) in batch.iter().enumerate() {
             let is_last = batch[index + 1..]
                 .iter()
                 .all(|later| later.page != visit.page);
-            let belief = probe.learnt(visit.page).expect("a page").parts();
+            let belief = probe
+                .membership()
+                .learnt(visit.page)
+                .expect("a page")
+                .parts();
             let same = belief == (visit.shape, visit.time, visit.watch);
             assert!(same || !is_last, "{visit:?}, believed is {belief:?}");
         }
@@ -169,8 +173,8 @@ fn visits_that_nobody_takes_make_room_for_later_ones_and_are_counted() {
     let world = always_leased(served, |world, probe| {
         if world.elapsed() >= Duration::from_secs(390) && seen == (0, 0) {
             let mut batch = no_visits().visits;
-            let lost = probe.take_visits(&mut batch);
-            seen = (lost as usize, batch.len() + probe.untold());
+            let lost = probe.membership().take_visits(&mut batch);
+            seen = (lost as usize, batch.len() + probe.membership().untold());
         }
     });
     let hits = world.hits.borrow();
@@ -187,7 +191,7 @@ fn visits_that_nobody_takes_make_room_for_later_ones_and_are_counted() {
 fn who_is_told_to_pause_asks_nobody_until_it_obeys_again() {
     let world = always_leased(served, |world, probe| {
         if world.elapsed() >= Duration::from_secs(100) {
-            probe.pause();
+            probe.membership().pause();
         }
     });
     let last = world.hits.borrow().last().map(|hit| hit.at);
@@ -202,8 +206,10 @@ fn a_report_says_what_a_fetch_is_worth() {
     let mut outlook = None;
     let look = |world: &World, probe: &WorldProbe<'_, '_>| {
         if world.elapsed() > Duration::from_secs(300) {
-            outlook = Some(probe.outlook((3_000, 512, 20_000.0)));
-            assert!(probe.learnt(0).is_some() && probe.learnt(99).is_none());
+            outlook = Some(probe.membership().outlook((3_000, 512, 20_000.0)));
+            assert!(
+                probe.membership().learnt(0).is_some() && probe.membership().learnt(99).is_none()
+            );
         }
     };
     let alone = Setting {
@@ -274,11 +280,11 @@ fn what_others_have_learnt_is_believed_bit_by_bit_but_for_what_is_certain_or_non
         redirects: &mut redirects,
     };
     let probe = Probe::new(image, memory, 1, Still).expect("a probe");
-    let before = [1, 2, 3].map(|page| probe.learnt(page).map(|found| found.parts()));
-    assert_eq!(probe.seed(), 1);
-    let parts = probe.learnt(0).map(|found| found.parts());
+    let before = [1, 2, 3].map(|page| probe.membership().learnt(page).map(|found| found.parts()));
+    assert_eq!(probe.membership().seed(), 1);
+    let parts = probe.membership().learnt(0).map(|found| found.parts());
     assert_eq!(parts, Some((learnt.shape, learnt.time, learnt.watch)));
-    let after = [1, 2, 3].map(|page| probe.learnt(page).map(|found| found.parts()));
+    let after = [1, 2, 3].map(|page| probe.membership().learnt(page).map(|found| found.parts()));
     assert_eq!(after, before);
 }
 

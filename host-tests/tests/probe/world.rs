@@ -525,8 +525,8 @@ impl Setting {
             if self.fleet {
                 probe = probe.in_fleet(None);
                 let member = Member::new(7, 1, Instant::ZERO, Drift::DEFAULT);
-                probe.rest(&member);
-                probe.obey(&member);
+                probe.membership().rest(&member);
+                probe.membership().obey(&member);
             }
             probe.set_online(true);
             let mut buffers = vec![vec![0; self.window]; self.slots];

@@ -252,7 +252,7 @@ impl World {
             })
         };
         // What a member would report tells all that is known of it.
-        let outlook = probe.outlook((0, 0, 0.0));
+        let outlook = probe.membership().outlook((0, 0, 0.0));
         let mut member = dunlin::fleet::Member::new(0, 0, now, dunlin::fleet::Drift::DEFAULT);
         let mut report = member.report(&outlook, now);
         report.budget = link.member().budget();

@@ -249,10 +249,10 @@ fn crawl<S: Future<Output = ()>>(
     if joined.is_some() {
         if store.is_none() {
             // What others have learnt, and this one under an earlier list.
-            probe.seed();
+            probe.membership().seed();
         }
         // Whoever had the hosts before, this probe or another: their politeness is kept.
-        probe.rest_since(probe.board().now());
+        probe.membership().rest_since(probe.board().now());
     }
     probe.set_online(true);
     let mut buffers = vec![[0; WINDOW]; args.slots.into()];
