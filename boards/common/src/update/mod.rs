@@ -16,7 +16,7 @@ use boot_chain::Marks;
 use dunlin::boot::{BlackBox, Boot, Reset};
 use dunlin::probe::{Board, BoardEvent, Probe};
 use dunlin::scheduler::Counter;
-use dunlin::time::Duration;
+use dunlin::time::{Duration, Instant};
 use dunlin::update::{Fall, Journal, PayloadKind, Released, Shown, Standing, Terms, TrialStatus};
 use embassy_net::Stack;
 use embassy_time::{Timer, with_timeout};
@@ -156,8 +156,8 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
             defmt::warn!("no updates: no URL to look below, or no keys to trust");
         }
         while look.is_some() || self.trial.is_some() {
-            let has_verified = look.as_ref().is_some_and(Look::has_verified);
-            let mut restarts = self.judge(probe, has_verified);
+            let reached = look.as_ref().and_then(Look::reached);
+            let mut restarts = self.judge(probe, reached);
             if let (None, Some(look)) = (restarts, &mut look) {
                 restarts = look.when_due(self, probe).await;
             }
@@ -188,19 +188,19 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
     fn judge<B: Board>(
         &mut self,
         probe: &Probe<'static, B>,
-        has_verified: bool,
+        reached: Option<Instant>,
     ) -> Option<Restart> {
         self.trial?;
-        let up = probe.board().now() - dunlin::time::Instant::ZERO;
+        let now = probe.board().now();
         let totals = probe.totals();
         let shown = Shown {
             good: probe.counted(Counter::Changed) + probe.counted(Counter::Unchanged),
             answered: totals.fetches,
             failed: totals.errors,
-            manifest: has_verified,
+            server: reached.map(|at| now - at),
         };
         let terms = &self.particulars.terms;
-        match terms.judge(up, &shown) {
+        match terms.judge(now - Instant::ZERO, &shown) {
             TrialStatus::Wait => None,
             TrialStatus::Confirm => {
                 self.confirm();

@@ -56,8 +56,10 @@ const LONGEST_LOOK: embassy_time::Duration = embassy_time::Duration::from_secs(1
 const LONGEST_ON_TRIAL: embassy_time::Duration = embassy_time::Duration::from_secs(30);
 /// A broken download goes on after this time, and then after twice that long, up to the pace.
 const SOON: Duration = Duration::from_secs(30);
-/// The first look, and the time between two on trial as long as no manifest was verified.
+/// The first look.
 const FIRST: Duration = Duration::from_secs(10);
+/// The most time between two looks on trial, whose server has to be reached all the while.
+const ON_TRIAL: Duration = Duration::from_secs(60);
 /// What flash is read in may go beyond a payload's end.
 const BEHIND: u32 = 256;
 
@@ -66,6 +68,8 @@ pub(super) struct Look {
     slot: UpdateSlot,
     manifest: &'static mut [u8; LONGEST_MANIFEST],
     pace: Duration,
+    /// When the server has answered last.
+    answered: Instant,
     kinds: [OneKind; 2],
 }
 
@@ -148,14 +152,15 @@ impl Look {
             },
             manifest,
             pace: particulars.pace,
+            answered: now,
             kinds,
         })
     }
 
-    /// Has the update server been reached since the start, and sent what is signed?
-    pub(super) fn has_verified(&self) -> bool {
+    /// When the update server has answered last, if it has sent what is signed since the start.
+    pub(super) fn reached(&self) -> Option<Instant> {
         let [firmware, _] = &self.kinds;
-        firmware.puller.has_verified()
+        Some(self.answered).filter(|_| firmware.puller.has_verified())
     }
 
     /// Looks for what it is time for; tells to restart once something new can be put to use.
@@ -170,6 +175,7 @@ impl Look {
             slot,
             manifest,
             pace,
+            answered,
             kinds,
         } = self;
         for one in kinds {
@@ -179,9 +185,9 @@ impl Look {
                 continue;
             }
             let device = updates.device(one.kind, probe.image());
-            let longest = match updates.trial {
-                Some(_) => LONGEST_ON_TRIAL,
-                None => LONGEST_LOOK,
+            let (longest, pace) = match updates.trial {
+                Some(_) => (LONGEST_ON_TRIAL, ON_TRIAL.min(*pace)),
+                None => (LONGEST_LOOK, *pace),
             };
             let (place, journal) = match one.kind {
                 PayloadKind::Firmware => (&mut updates.dfu, &mut updates.journal),
@@ -214,36 +220,40 @@ impl Look {
                     );
                 within(pin!(Timer::after(longest)), looked).await
             };
-            let wait = match found.unwrap_or(Pulled::Broken) {
+            let now = probe.board().now();
+            let found = found.unwrap_or(Pulled::Broken);
+            if !matches!(found, Pulled::Broken) {
+                *answered = now;
+            }
+            let is_broken = match found {
                 Pulled::Ready(found) => match updates.take(&found) {
                     Ok(()) => return Some(Restart::Taken),
                     Err(why) => {
                         one.puller.reject(&found, why, &mut updates.journal);
                         updates.say_refused(one.kind, why);
-                        *pace
+                        false
                     }
                 },
-                Pulled::Nothing => *pace,
+                Pulled::Nothing => false,
                 Pulled::Refused(why) => {
                     updates.say_refused(one.kind, why);
-                    if why.may_pass() {
-                        one.wait(*pace)
-                    } else {
-                        *pace
-                    }
+                    why.may_pass()
                 }
-                Pulled::Broken if updates.trial.is_some() => FIRST,
-                Pulled::Broken => one.wait(*pace),
+                Pulled::Broken => true,
             };
-            one.due = probe.board().now() + wait;
+            one.due = now + one.wait(is_broken, pace);
         }
         None
     }
 }
 
 impl OneKind {
-    /// How long to wait after a look that broke: longer each time.
-    fn wait(&mut self, pace: Duration) -> Duration {
+    /// How long to wait after a look: after one that broke, longer each time.
+    fn wait(&mut self, is_broken: bool, pace: Duration) -> Duration {
+        if !is_broken {
+            self.pause = SOON.min(pace);
+            return pace;
+        }
         let pause = self.pause;
         self.pause = (pause * 2).min(pace);
         pause
