@@ -5,15 +5,16 @@ mod cuts;
 pub mod demo;
 mod desk;
 mod server;
+mod terms;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use dunlin::update::{Manifest, PayloadKind, SecretKey};
 use dunlin_tools::firmware::BOARD;
 use dunlin_tools::qemu::{End, Line, temporary};
@@ -26,6 +27,7 @@ pub use boot::{starts_as_soon, taken_over};
 pub use cuts::{cut_everywhere, cut_in_steps, killed};
 use desk::{Desk, count, said, started};
 use server::Trick;
+pub use terms::{back_in_time, two_minutes_up};
 
 /// What every case crawls.
 const PAGES: [(&str, &str); 4] = [
@@ -125,8 +127,16 @@ pub fn from_one_build_to_the_next(elf: &Path) -> Result<()> {
 const SELDOM: f64 = 7_200.0;
 
 /// A list on which nothing is due during a trial does not doom a good build: it waits for the first
-/// page, and stays.
+/// page, and stays. One that loses the update server meanwhile is given up.
 pub fn seldom(elf: &Path) -> Result<()> {
+    let ends = ["update confirmed sequence=1", "attempt=1 why=no-pages"];
+    side_by_side(ends.map(|end| move || waits_for_a_page(elf, end))).map(drop)
+}
+
+/// A build that waits for its first page ends its trial with these words. Its release is signed with
+/// the second key.
+fn waits_for_a_page(elf: &Path, words: &str) -> Result<()> {
+    let stays = words.contains("confirmed");
     let desk = Desk::new(elf)?;
     let pages = &PAGES[..3];
     let image = desk.image_at(pages, Some(SELDOM))?;
@@ -136,16 +146,26 @@ pub fn seldom(elf: &Path) -> Result<()> {
     let log = ended(desk.run(&image, &options, DEADLINE, |line| {
         fetched += usize::from(line.message.starts_with("end page="));
         if fetched == pages.len() {
-            desk.release_second(1, &unchanged);
+            let ([_, second], [key, _]) = (&desk.builds, &desk.spare_keys);
+            let payload = (second.id, &second.bytes[..]);
+            desk.release(key, PayloadKind::Firmware, payload, 1, &unchanged);
+        }
+        if line.message.contains("update ready") && !stays {
+            // The manifest once, which is what a trial asks for first.
+            desk.server.set_trick(Trick::FallsSilent(1));
         }
         line.message.contains("update confirmed") || line.message.contains("rolled back")
     })?)?;
     for words in [
         "resumed pages=3 ",
         "state=trial attempt=1 sequence=1 ",
-        "update confirmed sequence=1",
+        words,
     ] {
         ensure!(said(&log, words), "it did not say {words:?}");
+    }
+    polite(&desk.web.log(), "good.test")?;
+    if !stays {
+        return Ok(());
     }
     let on_trial = log
         .iter()
@@ -156,7 +176,7 @@ pub fn seldom(elf: &Path) -> Result<()> {
         (1..=2).contains(&on_trial),
         "{on_trial} pages were visited on trial: the list is no slow one"
     );
-    polite(&desk.web.log(), "good.test")
+    Ok(())
 }
 
 /// Does these at the same time: devices wait most of it.
@@ -366,7 +386,8 @@ pub fn lists(elf: &Path) -> Result<()> {
             .message
             .contains("update refused kind=list sequence=2 why=list")
         {
-            release(&desk.list_key, 3, &newer);
+            // The second key is as good as the first.
+            release(&desk.spare_keys[1], 3, &newer);
         }
         said(std::slice::from_ref(line), " list=3 half=") && fetched > 6
     })?)?;
@@ -392,7 +413,8 @@ pub fn lists(elf: &Path) -> Result<()> {
     crawled_on(&desk)
 }
 
-/// A download that breaks off goes on where it was, also after the power went.
+/// A download that breaks off goes on where it was, also after the power went; one that takes its
+/// time keeps nobody from crawling.
 pub fn resumed(elf: &Path) -> Result<()> {
     const BREAK: usize = 60_000;
     const SECTOR: usize = 4096;
@@ -411,7 +433,8 @@ pub fn resumed(elf: &Path) -> Result<()> {
     // Two pieces, then the power goes, then the rest.
     let enough = |_: &Line| parts().len() == 2;
     desk.run(&image, &["look=1", "trial=3-40"], DEADLINE, enough)?;
-    desk.server.set_trick(Trick::None);
+    let slowly = Trick::TakesItsTime(Duration::from_secs(5));
+    desk.server.set_trick(slowly);
     let log = ended(desk.run(&image, &FAST, DEADLINE, |line| {
         line.message.contains("update confirmed")
     })?)?;
@@ -429,10 +452,24 @@ pub fn resumed(elf: &Path) -> Result<()> {
         twice <= most,
         "{twice} bytes were sent twice, {most} are allowed"
     );
-    let last = parts.last().map_or(1, |asked| asked.from);
+    let last = parts.last().context("no piece")?;
     ensure!(
-        last.is_multiple_of(SECTOR),
-        "it went on at {last}, which is no sector's beginning"
+        last.from.is_multiple_of(SECTOR),
+        "it went on at {}, which is no sector's beginning",
+        last.from
+    );
+    let begin = Instant::now() - desk.web.now();
+    let [first_byte, last_byte] = last.sending.map(|at| at - begin);
+    let meanwhile = desk
+        .web
+        .log()
+        .into_iter()
+        .filter(|hit| hit.path != "/robots.txt" && (first_byte..last_byte).contains(&hit.at));
+    let meanwhile = meanwhile.count();
+    ensure!(
+        meanwhile >= 2,
+        "{meanwhile} pages were asked for in the {:.1} s of a download: crawling paused",
+        (last_byte - first_byte).as_secs_f64()
     );
     crawled_on(&desk)
 }
