@@ -23,6 +23,7 @@ use dunlin_tools::web::{Answer, Web};
 use crate::CASE;
 use crate::command;
 use crate::crawling::{hits, no_robots, polite};
+use crate::monitor::program;
 pub use boot::{starts_as_soon, taken_over};
 pub use cuts::{cut_everywhere, cut_in_steps, killed};
 use desk::{Desk, count, said, started};
@@ -474,7 +475,8 @@ pub fn resumed(elf: &Path) -> Result<()> {
     crawled_on(&desk)
 }
 
-/// As its owner does it: keys, a release that signify verifies, and a probe that takes it.
+/// As its owner does it: keys, a release that signify verifies, a probe that runs it already, and a
+/// list that the probe takes.
 pub fn released(_: &Path) -> Result<()> {
     let folder = temporary("updates");
     let [keys, out, state] = ["keys", "out", "flash"].map(|name| folder.join(name));
@@ -525,18 +527,25 @@ pub fn released(_: &Path) -> Result<()> {
     // The build that the command puts onto the device trusts the same keys, and so is the same.
     let web = Web::start(|hit| no_robots(hit).unwrap_or_else(|| Answer::version(hit, 0)))?;
     let server = server::UpdateServer::start()?;
-    for file in fs::read_dir(&out)? {
-        let file = file?.path();
-        let name = file
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        server.put(&name, &fs::read(&file)?);
-    }
-    let pages = folder.join("pages.csv");
-    fs::write(&pages, format!("url\nhttp://good.test:{}/a\n", web.port()))?;
+    let hand_out = || -> Result<()> {
+        for file in fs::read_dir(&out)? {
+            let file = file?.path();
+            let name = file
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            server.put(&name, &fs::read(&file)?);
+        }
+        Ok(())
+    };
+    hand_out()?;
+    let [pages, longer] = ["pages.csv", "longer.csv"].map(|name| folder.join(name));
+    let page = |path: &str| format!("http://good.test:{}{path}\n", web.port());
+    fs::write(&pages, format!("url\n{}", page("/a")))?;
+    fs::write(&longer, format!("url\n{}{}", page("/a"), page("/b")))?;
     let url = server.url();
+    let list_key = keys.join("list.sec");
     let (keys, state) = (text(&keys), text(&state));
     let more = [
         "--update-url",
@@ -562,6 +571,24 @@ pub fn released(_: &Path) -> Result<()> {
     ensure!(
         !said.contains("update ready"),
         "what runs was taken for new:\n{said}"
+    );
+
+    // A list with one page more is.
+    let mut command = Command::new(program::build()?);
+    command.arg("release-list").arg(&longer).arg("--key");
+    command.arg(&list_key).arg("--out").arg(&out);
+    command.args(["--resolve", "*=10.0.2.2", "--politeness", "400ms"]);
+    let released = command.args(["--crawls-per-day", "max"]).output()?;
+    ensure!(released.status.success(), "release-list: {released:?}");
+    hand_out()?;
+    let (_, said) = command::summary(&command::qemu(&pages, 10, &more)?.output()?)?;
+    ensure!(
+        said.contains("update ready kind=list sequence=1 "),
+        "the list was not taken:\n{said}"
+    );
+    ensure!(
+        !hits(&web.log(), "good.test", "/b").is_empty(),
+        "the page that is new in the list was not asked for:\n{said}"
     );
     fs::remove_dir_all(&folder)?;
     Ok(())
