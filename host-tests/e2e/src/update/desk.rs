@@ -165,6 +165,12 @@ impl Desk {
         self.release(key, PayloadKind::Firmware, payload, sequence, change);
     }
 
+    /// The names of both builds, as a device says them.
+    pub fn names(&self) -> [String; 2] {
+        let name = |build: &Build| format!("{:016x}", build.id);
+        self.builds.each_ref().map(name)
+    }
+
     /// Every build that there is.
     pub fn all_builds(&self) -> impl Iterator<Item = &Build> {
         self.builds.iter().chain([&self.third])

@@ -74,10 +74,7 @@ fn crawled_on(desk: &Desk) -> Result<()> {
 pub fn from_one_build_to_the_next(elf: &Path) -> Result<()> {
     let desk = Desk::new(elf)?;
     let image = desk.image(&PAGES)?;
-    let [first, second] = desk
-        .builds
-        .each_ref()
-        .map(|build| format!("{:016x}", build.id));
+    let [first, second] = desk.names();
     let mut fetched = 0;
     let log = ended(desk.run(&image, &FAST, DEADLINE, |line| {
         fetched += usize::from(line.message.starts_with("end page="));
@@ -217,10 +214,7 @@ pub fn rolled_back(elf: &Path) -> Result<()> {
 fn falls_and_is_rolled_back(elf: &Path, (how, why, attempts): (&str, &str, usize)) -> Result<()> {
     let desk = Desk::new(elf)?;
     let image = desk.image(&PAGES)?;
-    let [first, second] = desk
-        .builds
-        .each_ref()
-        .map(|build| format!("{:016x}", build.id));
+    let [first, second] = desk.names();
     let falls = format!("falls={second}:{how}");
     let mut options = vec!["look=1", "trial=3-12"];
     let is_told = !["lost", "gone"].contains(&how);

@@ -30,10 +30,7 @@ fn seconds(log: &[Line], words: &str) -> Result<u64> {
 pub fn back_in_time(elf: &Path) -> Result<()> {
     let desk = Desk::new(elf)?;
     let image = desk.image(&PAGES)?;
-    let [first, second] = desk
-        .builds
-        .each_ref()
-        .map(|build| format!("{:016x}", build.id));
+    let [first, second] = desk.names();
     fs::write(&desk.state, marked(&desk, &image)?)?;
     let state = desk.open(&desk.state)?;
     let falls = format!("falls={second}:mute");
