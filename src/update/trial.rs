@@ -9,8 +9,7 @@ pub struct Terms {
     pub fetches: u32,
     /// The least time up.
     pub least: Duration,
-    /// The most time up, and without the update server: then it gives itself up, and the old one
-    /// comes back.
+    /// The most time up: then it gives itself up, and the old one comes back.
     pub most: Duration,
 }
 
@@ -24,9 +23,9 @@ pub struct Shown {
     pub answered: u32,
     /// Pages that were not answered.
     pub failed: u32,
-    /// How long ago the update server has answered, once a good manifest was fetched: a firmware
-    /// that cannot reach it could not be updated any more.
-    pub server: Option<Duration>,
+    /// A good manifest was fetched, and the server still answers: a firmware that cannot do that could
+    /// not be updated any more.
+    pub manifest: bool,
 }
 
 impl Shown {
@@ -62,14 +61,13 @@ impl Terms {
     #[must_use]
     pub fn judge(&self, up: Duration, shown: &Shown) -> TrialStatus {
         let bad = shown.bad();
-        let is_reached = shown.server.is_some_and(|ago| ago < self.most);
-        if up >= self.least && shown.good >= self.fetches && is_reached {
+        if up >= self.least && shown.good >= self.fetches && shown.manifest {
             TrialStatus::Confirm
         } else if up < self.most {
             TrialStatus::Wait
-        } else if !is_reached && shown.good > 0 {
+        } else if !shown.manifest && shown.good > 0 {
             TrialStatus::NoServer
-        } else if !is_reached || bad >= self.fetches || up >= Self::PATIENCE {
+        } else if !shown.manifest || bad >= self.fetches || up >= Self::PATIENCE {
             TrialStatus::NoPages
         } else if shown.good > 0 && bad == 0 {
             TrialStatus::Confirm
@@ -101,13 +99,13 @@ mod tests {
         Terms::DEFAULT.judge(Duration::from_secs(seconds), &shown)
     }
 
-    /// So many pages, all of them good; the update server has just answered, or never.
-    fn good(good: u32, is_reached: bool) -> Shown {
+    /// So many pages, all of them good.
+    fn good(good: u32, manifest: bool) -> Shown {
         Shown {
             good,
             answered: good,
             failed: 0,
-            server: is_reached.then_some(Duration::ZERO),
+            manifest,
         }
     }
 
@@ -164,25 +162,5 @@ mod tests {
         assert_eq!(judge(87_000, night), TrialStatus::NoPages);
         assert_eq!(judge(50_000, good(1, true)), TrialStatus::Confirm);
         assert_eq!(judge(600, good(0, false)), TrialStatus::NoPages);
-    }
-
-    #[test]
-    fn who_loses_the_update_server_while_it_waits_is_given_up_ten_minutes_later() {
-        let lost = |seconds| Shown {
-            server: Some(Duration::from_secs(seconds)),
-            ..good(0, true)
-        };
-        assert_eq!(judge(5_000, lost(599)), TrialStatus::Wait);
-        assert_eq!(judge(5_000, lost(600)), TrialStatus::NoPages);
-        let some = Shown {
-            failed: 1,
-            ..good(2, true)
-        };
-        assert_eq!(judge(5_000, some), TrialStatus::Wait);
-        let some = Shown {
-            server: Some(Duration::from_secs(600)),
-            ..some
-        };
-        assert_eq!(judge(5_000, some), TrialStatus::NoServer);
     }
 }

@@ -16,7 +16,7 @@ use boot_chain::Marks;
 use dunlin::boot::{BlackBox, Boot, Reset};
 use dunlin::probe::{Board, BoardEvent, Probe};
 use dunlin::scheduler::Counter;
-use dunlin::time::{Duration, Instant};
+use dunlin::time::Duration;
 use dunlin::update::{Fall, Journal, PayloadKind, Released, Shown, Standing, Terms, TrialStatus};
 use embassy_net::Stack;
 use embassy_time::{Timer, with_timeout};
@@ -156,8 +156,8 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
             defmt::warn!("no updates: no URL to look below, or no keys to trust");
         }
         while look.is_some() || self.trial.is_some() {
-            let reached = look.as_ref().and_then(Look::reached);
-            let mut restarts = self.judge(probe, reached);
+            let is_reached = look.as_ref().is_some_and(Look::is_reached);
+            let mut restarts = self.judge(probe, is_reached);
             if let (None, Some(look)) = (restarts, &mut look) {
                 restarts = look.when_due(self, probe).await;
             }
@@ -185,22 +185,18 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
     }
 
     /// Confirms the firmware on trial, if it is time; says why it is to be given up otherwise.
-    fn judge<B: Board>(
-        &mut self,
-        probe: &Probe<'static, B>,
-        reached: Option<Instant>,
-    ) -> Option<Restart> {
+    fn judge<B: Board>(&mut self, probe: &Probe<'static, B>, is_reached: bool) -> Option<Restart> {
         self.trial?;
-        let now = probe.board().now();
+        let up = probe.board().now() - dunlin::time::Instant::ZERO;
         let totals = probe.totals();
         let shown = Shown {
             good: probe.counted(Counter::Changed) + probe.counted(Counter::Unchanged),
             answered: totals.fetches,
             failed: totals.errors,
-            server: reached.map(|at| now - at),
+            manifest: is_reached,
         };
         let terms = &self.particulars.terms;
-        match terms.judge(now - Instant::ZERO, &shown) {
+        match terms.judge(up, &shown) {
             TrialStatus::Wait => None,
             TrialStatus::Confirm => {
                 self.confirm();

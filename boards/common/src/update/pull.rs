@@ -54,12 +54,15 @@ const WINDOW: usize = 128;
 const LONGEST_LOOK: embassy_time::Duration = embassy_time::Duration::from_secs(1800);
 /// The same while the firmware is on trial, and nothing but a manifest is fetched.
 const LONGEST_ON_TRIAL: embassy_time::Duration = embassy_time::Duration::from_secs(30);
-/// A broken download goes on after this time, and then after twice that long, up to the pace.
+/// A broken download goes on after this time, and after so much more each time, up to the pace.
 const SOON: Duration = Duration::from_secs(30);
 /// The first look.
 const FIRST: Duration = Duration::from_secs(10);
-/// The most time between two looks on trial, whose server has to be reached all the while.
+/// The most time between two looks on trial, during which the server has to be reached.
 const ON_TRIAL: Duration = Duration::from_secs(60);
+/// As many looks, one after the other, that break on trial mean that the server is not reached any
+/// more: they take six to ten minutes.
+const MOST_BROKEN: u32 = 7;
 /// What flash is read in may go beyond a payload's end.
 const BEHIND: u32 = 256;
 
@@ -68,8 +71,6 @@ pub(super) struct Look {
     slot: UpdateSlot,
     manifest: &'static mut [u8; LONGEST_MANIFEST],
     pace: Duration,
-    /// When the server has answered last.
-    answered: Instant,
     kinds: [OneKind; 2],
 }
 
@@ -93,8 +94,8 @@ struct OneKind {
     kind: PayloadKind,
     puller: Puller<'static>,
     due: Instant,
-    /// How long to wait after the next one that breaks.
-    pause: Duration,
+    /// Looks that broke, one after the other.
+    broken: u32,
 }
 
 impl Look {
@@ -137,7 +138,7 @@ impl Look {
                 kind,
                 puller: Puller::new(known.as_ref()?, server),
                 due: now + FIRST.min(particulars.pace),
-                pause: SOON.min(particulars.pace),
+                broken: 0,
             })
         };
         let kinds = [
@@ -152,15 +153,14 @@ impl Look {
             },
             manifest,
             pace: particulars.pace,
-            answered: now,
             kinds,
         })
     }
 
-    /// When the update server has answered last, if it has sent what is signed since the start.
-    pub(super) fn reached(&self) -> Option<Instant> {
+    /// Has the update server sent what is signed since the start, and is it still reached?
+    pub(super) fn is_reached(&self) -> bool {
         let [firmware, _] = &self.kinds;
-        Some(self.answered).filter(|_| firmware.puller.has_verified())
+        firmware.puller.has_verified() && firmware.broken < MOST_BROKEN
     }
 
     /// Looks for what it is time for; tells to restart once something new can be put to use.
@@ -175,7 +175,6 @@ impl Look {
             slot,
             manifest,
             pace,
-            answered,
             kinds,
         } = self;
         for one in kinds {
@@ -185,9 +184,9 @@ impl Look {
                 continue;
             }
             let device = updates.device(one.kind, probe.image());
-            let (longest, pace) = match updates.trial {
-                Some(_) => (LONGEST_ON_TRIAL, ON_TRIAL.min(*pace)),
-                None => (LONGEST_LOOK, *pace),
+            let longest = match updates.trial {
+                Some(_) => LONGEST_ON_TRIAL,
+                None => LONGEST_LOOK,
             };
             let (place, journal) = match one.kind {
                 PayloadKind::Firmware => (&mut updates.dfu, &mut updates.journal),
@@ -220,12 +219,8 @@ impl Look {
                     );
                 within(pin!(Timer::after(longest)), looked).await
             };
-            let now = probe.board().now();
-            let found = found.unwrap_or(Pulled::Broken);
-            if !matches!(found, Pulled::Broken) {
-                *answered = now;
-            }
-            let is_broken = match found {
+            let is_on_trial = updates.trial.is_some();
+            let is_broken = match found.unwrap_or(Pulled::Broken) {
                 Pulled::Ready(found) => match updates.take(&found) {
                     Ok(()) => return Some(Restart::Taken),
                     Err(why) => {
@@ -237,11 +232,17 @@ impl Look {
                 Pulled::Nothing => false,
                 Pulled::Refused(why) => {
                     updates.say_refused(one.kind, why);
-                    why.may_pass()
+                    // On trial it is soon looked again anyway, and who refuses has been answered.
+                    why.may_pass() && !is_on_trial
                 }
                 Pulled::Broken => true,
             };
-            one.due = now + one.wait(is_broken, pace);
+            let pace = if is_on_trial {
+                ON_TRIAL.min(*pace)
+            } else {
+                *pace
+            };
+            one.due = probe.board().now() + one.wait(is_broken, pace);
         }
         None
     }
@@ -251,12 +252,11 @@ impl OneKind {
     /// How long to wait after a look: after one that broke, longer each time.
     fn wait(&mut self, is_broken: bool, pace: Duration) -> Duration {
         if !is_broken {
-            self.pause = SOON.min(pace);
+            self.broken = 0;
             return pace;
         }
-        let pause = self.pause;
-        self.pause = (pause * 2).min(pace);
-        pause
+        self.broken += 1;
+        (SOON * u64::from(self.broken)).min(pace)
     }
 }
 
