@@ -4,7 +4,8 @@ use linking::{FIRMWARE, has, link};
 
 fn main() {
     // With https the firmware is larger, and what lies behind it begins later; with updates there
-    // is room for two of them, but not for two with https.
+    // is room for two of them. Two with https would need slots of 572 KiB, and so a map and a boot
+    // loader of their own.
     if has("fleet") && has("update") {
         panic!(
             "found features fleet and update for w5500-evb-pico2, expected one of them: \
@@ -21,7 +22,7 @@ fn main() {
     let map = match (has("update"), has("tls")) {
         (true, true) => panic!(
             "found features tls and update for w5500-evb-pico2, expected one of them: \
-            two images with https leave too little of its flash for lists"
+            its slots have 376 KiB, and an image with https takes more"
         ),
         (true, false) => "memory-update.x",
         (false, true) => "memory-tls.x",

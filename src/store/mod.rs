@@ -30,6 +30,11 @@
 //! reads all versions up to its own [`VERSION`], and leaves newer ones alone. An image of each
 //! version is kept in `host-tests/data`, and read by a test.
 //!
+//! A firmware on trial that is rolled back leaves what it wrote: the old one goes on with the newest
+//! record of each page that it can read, as long as its sector was not used again. So whoever raises
+//! a version releases a firmware that reads it first, and one that writes it later, as pages are
+//! still written as version 1.
+//!
 //! # Example
 //! A probe has its store by `Probe::persistence`. Whoever keeps records of the same kinds without
 //! one is a [`Ledger`] of them; here, of a single page that has moved:

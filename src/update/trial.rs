@@ -23,7 +23,8 @@ pub struct Shown {
     pub answered: u32,
     /// Pages that were not answered.
     pub failed: u32,
-    /// A good manifest was fetched: a firmware that cannot do that could not be updated any more.
+    /// A good manifest was fetched, and the server still answers: a firmware that cannot do that could
+    /// not be updated any more.
     pub manifest: bool,
 }
 
@@ -55,8 +56,8 @@ impl Terms {
     ///
     /// A firmware that has asked for fewer pages in the most time than it should, and had each of
     /// them, stays: its list allows no more. One that could not ask for any goes on waiting for the
-    /// first, as long as it has reached the update server, and until as many were in vain as have to
-    /// be good.
+    /// first, as long as it reaches the update server, and until as many were in vain as have to be
+    /// good.
     #[must_use]
     pub fn judge(&self, up: Duration, shown: &Shown) -> TrialStatus {
         let bad = shown.bad();

@@ -10,20 +10,39 @@ use embedded_storage::nor_flash::{ErrorType, NorFlash, ReadNorFlash};
 pub use nucleo_h753zi_flash::ignoring_bus_faults;
 use nucleo_h753zi_flash::{BASE, EccFlash, WORD};
 
-/// All of the flash. What a power cut has left of a word reads as whatever it holds, and the
-/// store's checksums judge.
+/// All of the flash.
 #[derive(Debug)]
-pub struct H753Flash(EccFlash);
+pub struct H753Flash {
+    flash: EccFlash,
+    /// What a power cut has left of a word is an error. Else it reads as whatever it holds, and
+    /// checksums judge, as the store's do.
+    is_strict: bool,
+}
 
 impl H753Flash {
     /// Makes a driver of the chip's peripheral.
     pub fn new(flash: Peri<'static, FLASH>) -> Self {
-        Self(EccFlash::new(flash))
+        Self {
+            flash: EccFlash::new(flash),
+            is_strict: false,
+        }
     }
 
     /// One more driver of the same flash, for another part of it.
     pub fn another() -> Self {
-        Self(EccFlash::another())
+        Self {
+            flash: EccFlash::another(),
+            is_strict: false,
+        }
+    }
+
+    /// The same for parts whose words have no checksums: the boot loader's state, and what is
+    /// looked at for blank words.
+    pub fn strict() -> Self {
+        Self {
+            is_strict: true,
+            ..Self::another()
+        }
     }
 
     /// The device's key: drawn once, and kept in a word of its own, beside its complement. Where
@@ -41,7 +60,7 @@ impl H753Flash {
             word.iter_mut()
                 .zip([key, !key].iter().flat_map(|half| half.to_le_bytes()))
                 .for_each(|(to, from)| *to = from);
-            if self.0.write(place, &word).is_err() {
+            if self.flash.write(place, &word).is_err() {
                 BoardEvent::KeyNotKept.emit();
             }
             key.to_le_bytes()
@@ -75,11 +94,14 @@ impl ReadNorFlash for H753Flash {
     const READ_SIZE: usize = EccFlash::READ_SIZE;
 
     fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Error> {
-        self.0.read(offset, bytes)
+        match self.flash.read(offset, bytes) {
+            Err(Error::Prog) if !self.is_strict => Ok(()),
+            read => read,
+        }
     }
 
     fn capacity(&self) -> usize {
-        self.0.capacity()
+        self.flash.capacity()
     }
 }
 
@@ -88,10 +110,10 @@ impl NorFlash for H753Flash {
     const ERASE_SIZE: usize = EccFlash::ERASE_SIZE;
 
     fn erase(&mut self, from: u32, to: u32) -> Result<(), Error> {
-        self.0.erase(from, to)
+        self.flash.erase(from, to)
     }
 
     fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), Error> {
-        self.0.write(offset, bytes)
+        self.flash.write(offset, bytes)
     }
 }

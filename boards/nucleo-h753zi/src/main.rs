@@ -104,7 +104,7 @@ fn main() -> ! {
         static UPDATES: StaticCell<BoardUpdates> = StaticCell::new();
         UPDATES.init(mapped::start::<_, _, PAGES, HOSTS>(
             "nucleo-h753zi",
-            H753Flash::another,
+            H753Flash::strict,
             &list,
             &boot,
         ))

@@ -192,6 +192,10 @@ const CASES: &[Case] = &[
         "updates: a good build stays on a list that is visited seldom",
         update::seldom,
     ),
+    (
+        "updates: the old build is back within eleven minutes",
+        update::back_in_time,
+    ),
     ("updates: keys, a release, and a probe", update::released),
     ("updates: the demo", update::demo::case),
     ("updates: what is refused", update::refusals),
@@ -241,6 +245,10 @@ const LONG_CASES: &[Case] = &[
     (
         "updates: a power cut at every operation",
         update::cut_everywhere,
+    ),
+    (
+        "updates: a good build stays after two minutes",
+        update::two_minutes_up,
     ),
     ("updates: killed at random moments, fifty times", |elf| {
         update::killed(elf, 50)

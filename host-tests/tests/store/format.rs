@@ -77,11 +77,13 @@ fn item_of_today() -> Vec<u8> {
     item.expect("one record").to_vec()
 }
 
-/// What is found in a flash that holds this item alone, and the flash.
-fn found_of(item: &[u8]) -> (dunlin::store::Recovered, Vec<u32>, Vec<u8>) {
+/// What is found in a flash that holds these items alone, and the flash.
+fn found_of(items: &[&[u8]]) -> (dunlin::store::Recovered, Vec<u32>, Vec<u8>) {
     let config = QueueConfig::new(0..1024);
     let mut queue = QueueStorage::new(Small::blank(), config, Cache::new_uncached());
-    block_on(queue.push(item, false)).expect("a blank flash");
+    for item in items {
+        block_on(queue.push(item, false)).expect("a blank flash");
+    }
     let found = Truth::new(2, 9);
     let mut store = Store::new(queue.destroy().0);
     let summary = found.restore(&mut store);
@@ -93,13 +95,13 @@ fn found_of(item: &[u8]) -> (dunlin::store::Recovered, Vec<u32>, Vec<u8>) {
 fn newer_versions_are_left_alone() {
     let item = item_of_today();
     assert_eq!(item.len(), RECORD);
-    let (today, saved, _) = found_of(&item);
+    let (today, saved, _) = found_of(&[&item]);
     assert_eq!((today.records, today.refused), (1, 0), "it makes sense");
     assert_eq!(saved[1], 1);
     // The same bytes, of a version whose meaning nobody here knows.
     for version in [VERSION + 1, 100, u8::MAX] {
         let newer = [&[version], &item[1..]].concat();
-        let (found, saved, bytes) = found_of(&newer);
+        let (found, saved, bytes) = found_of(&[&newer]);
         assert_eq!(
             (found.records, found.refused, found.damaged),
             (0, 1, 0),
@@ -110,7 +112,19 @@ fn newer_versions_are_left_alone() {
     }
     // There never was a version 0.
     let none = [&[0], &item[1..]].concat();
-    assert_eq!(found_of(&none).0.refused, 1);
+    assert_eq!(found_of(&[&none]).0.refused, 1);
+}
+
+/// A firmware that comes back after one with a newer format has what it wrote itself.
+#[test]
+fn what_was_written_before_a_newer_version_still_counts() {
+    let item = item_of_today();
+    let mut newer = item.clone();
+    newer[0] = VERSION + 1;
+    newer[1] += 1;
+    let (found, saved, _) = found_of(&[&item, &newer]);
+    assert_eq!((found.records, found.refused, found.lost), (1, 1, 0));
+    assert_eq!(saved[1], 1);
 }
 
 #[test]

@@ -13,12 +13,11 @@ use dunlin_tools::firmware::boards::{Board, Holdings};
 use dunlin_tools::firmware::flash::{Boot, Built, place, settings};
 use dunlin_tools::firmware::stamp::Keys;
 use dunlin_tools::firmware::told::Told;
-use dunlin_tools::firmware::{self, budgets};
+use dunlin_tools::firmware::{self, budgets, keys};
 use dunlin_tools::qemu::page_image::features as features_of;
 use dunlin_tools::shell::{find, output, say};
 
 use crate::list_arguments::ListArguments;
-use crate::release::default_keys;
 
 /// Put the probe and your page list onto a board, and watch it
 ///
@@ -187,7 +186,7 @@ fn updatable(arguments: &Arguments, asked: bool) -> Result<Option<Keys>> {
         let found = "found --keys without --update-url, expected it, too";
         return Err(Error::Usage(found.into()).into());
     }
-    let folder = arguments.keys.clone().unwrap_or_else(default_keys);
+    let folder = arguments.keys.clone().unwrap_or_else(keys::folder);
     Ok(match asked {
         true => Some(Keys::read(&folder)?),
         false => None,

@@ -16,9 +16,9 @@ use dunlin_host::error::Error;
 use dunlin_host::lists::page_image::Options;
 use dunlin_host::output::csv_line;
 use dunlin_tools::firmware::boards::Board;
-use dunlin_tools::firmware::budgets;
 use dunlin_tools::firmware::stamp::{Keys, stamp};
 use dunlin_tools::firmware::told::Told;
+use dunlin_tools::firmware::{budgets, keys};
 use dunlin_tools::qemu::crawl::{Crawl, Updates};
 use dunlin_tools::qemu::list::LOOPBACK;
 use dunlin_tools::qemu::log_port::LogPort;
@@ -28,7 +28,6 @@ use dunlin_tools::shell::{say, words};
 use dunlin_tools::{firmware, setup};
 
 use crate::list_arguments::ListArguments;
-use crate::release::default_keys;
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -209,7 +208,7 @@ impl Updatable {
             let found = "found --update-url without --state, expected a file that holds the slots";
             return Err(Error::Usage(found.into()).into());
         }
-        let keys = arguments.keys.clone().unwrap_or_else(default_keys);
+        let keys = arguments.keys.clone().unwrap_or_else(keys::folder);
         Ok(Some(Self {
             keys: Keys::read(&keys)?,
             boot_loader: PathBuf::new(),

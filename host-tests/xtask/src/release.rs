@@ -9,15 +9,10 @@ use dunlin::update::PayloadKind;
 use dunlin_host::release::{Payload, ReleaseArgs};
 use dunlin_tools::firmware;
 use dunlin_tools::firmware::boards::Board;
-use dunlin_tools::firmware::budgets::{self, HTTPS, UPDATE};
+use dunlin_tools::firmware::budgets::{self, HINTS, HTTPS, PUSH, UPDATE};
 use dunlin_tools::firmware::keys;
 use dunlin_tools::firmware::stamp::{self, Keys};
-use dunlin_tools::shell::{root, say};
-
-/// Where keys are looked for unless the user says otherwise; git ignores it.
-pub fn default_keys() -> PathBuf {
-    root().join("boards/keys")
-}
+use dunlin_tools::shell::say;
 
 /// Make the keys that updates are signed with
 ///
@@ -36,7 +31,7 @@ pub struct KeygenArguments {
 
 /// Runs the command.
 pub fn keygen(arguments: &KeygenArguments) -> Result<()> {
-    let out = arguments.out.clone().unwrap_or_else(default_keys);
+    let out = arguments.out.clone().unwrap_or_else(keys::folder);
     for file in keys::draw(&out)? {
         println!("{}", file.display());
     }
@@ -66,6 +61,12 @@ pub struct Arguments {
     /// A firmware that speaks https itself
     #[arg(long)]
     https: bool,
+    /// A firmware that listens to hosts, for lists with `hints`
+    #[arg(long)]
+    hints: bool,
+    /// The same, and to who has one of the device's `push-keys`
+    #[arg(long)]
+    push: bool,
     /// Let its log out another way, too, as `cargo xtask flash` does: usb, serial or tcp
     /// (repeatable)
     #[arg(long, value_name = "WAY")]
@@ -85,6 +86,8 @@ pub fn release(install: bool, arguments: &Arguments) -> Result<()> {
     let mut features = board.log_features(&arguments.log_over)?;
     features.push(UPDATE.to_owned());
     features.extend(arguments.https.then(|| HTTPS.to_owned()));
+    features.extend((arguments.hints || arguments.push).then(|| HINTS.to_owned()));
+    features.extend(arguments.push.then(|| PUSH.to_owned()));
     features.sort_unstable();
     // A board without room for two images says so.
     budgets::check_combination(board, &features)?;

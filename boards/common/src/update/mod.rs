@@ -156,8 +156,8 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
             defmt::warn!("no updates: no URL to look below, or no keys to trust");
         }
         while look.is_some() || self.trial.is_some() {
-            let has_verified = look.as_ref().is_some_and(Look::has_verified);
-            let mut restarts = self.judge(probe, has_verified);
+            let is_reached = look.as_ref().is_some_and(Look::is_reached);
+            let mut restarts = self.judge(probe, is_reached);
             if let (None, Some(look)) = (restarts, &mut look) {
                 restarts = look.when_due(self, probe).await;
             }
@@ -185,11 +185,7 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
     }
 
     /// Confirms the firmware on trial, if it is time; says why it is to be given up otherwise.
-    fn judge<B: Board>(
-        &mut self,
-        probe: &Probe<'static, B>,
-        has_verified: bool,
-    ) -> Option<Restart> {
+    fn judge<B: Board>(&mut self, probe: &Probe<'static, B>, is_reached: bool) -> Option<Restart> {
         self.trial?;
         let up = probe.board().now() - dunlin::time::Instant::ZERO;
         let totals = probe.totals();
@@ -197,7 +193,7 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
             good: probe.counted(Counter::Changed) + probe.counted(Counter::Unchanged),
             answered: totals.fetches,
             failed: totals.errors,
-            manifest: has_verified,
+            manifest: is_reached,
         };
         let terms = &self.particulars.terms;
         match terms.judge(up, &shown) {

@@ -54,10 +54,15 @@ const WINDOW: usize = 128;
 const LONGEST_LOOK: embassy_time::Duration = embassy_time::Duration::from_secs(1800);
 /// The same while the firmware is on trial, and nothing but a manifest is fetched.
 const LONGEST_ON_TRIAL: embassy_time::Duration = embassy_time::Duration::from_secs(30);
-/// A broken download goes on after this time, and then after twice that long, up to the pace.
+/// A broken download goes on after this time, and after so much more each time, up to the pace.
 const SOON: Duration = Duration::from_secs(30);
-/// The first look, and the time between two on trial as long as no manifest was verified.
+/// The first look.
 const FIRST: Duration = Duration::from_secs(10);
+/// The most time between two looks on trial, during which the server has to be reached.
+const ON_TRIAL: Duration = Duration::from_secs(60);
+/// As many looks, one after the other, that break on trial mean that the server is not reached any
+/// more: they take six to ten minutes.
+const MOST_BROKEN: u32 = 7;
 /// What flash is read in may go beyond a payload's end.
 const BEHIND: u32 = 256;
 
@@ -89,8 +94,8 @@ struct OneKind {
     kind: PayloadKind,
     puller: Puller<'static>,
     due: Instant,
-    /// How long to wait after the next one that breaks.
-    pause: Duration,
+    /// Looks that broke, one after the other.
+    broken: u32,
 }
 
 impl Look {
@@ -133,7 +138,7 @@ impl Look {
                 kind,
                 puller: Puller::new(known.as_ref()?, server),
                 due: now + FIRST.min(particulars.pace),
-                pause: SOON.min(particulars.pace),
+                broken: 0,
             })
         };
         let kinds = [
@@ -152,10 +157,10 @@ impl Look {
         })
     }
 
-    /// Has the update server been reached since the start, and sent what is signed?
-    pub(super) fn has_verified(&self) -> bool {
+    /// Has the update server sent what is signed since the start, and is it still reached?
+    pub(super) fn is_reached(&self) -> bool {
         let [firmware, _] = &self.kinds;
-        firmware.puller.has_verified()
+        firmware.puller.has_verified() && firmware.broken < MOST_BROKEN
     }
 
     /// Looks for what it is time for; tells to restart once something new can be put to use.
@@ -214,39 +219,44 @@ impl Look {
                     );
                 within(pin!(Timer::after(longest)), looked).await
             };
-            let wait = match found.unwrap_or(Pulled::Broken) {
+            let is_on_trial = updates.trial.is_some();
+            let is_broken = match found.unwrap_or(Pulled::Broken) {
                 Pulled::Ready(found) => match updates.take(&found) {
                     Ok(()) => return Some(Restart::Taken),
                     Err(why) => {
                         one.puller.reject(&found, why, &mut updates.journal);
                         updates.say_refused(one.kind, why);
-                        *pace
+                        false
                     }
                 },
-                Pulled::Nothing => *pace,
+                Pulled::Nothing => false,
                 Pulled::Refused(why) => {
                     updates.say_refused(one.kind, why);
-                    if why.may_pass() {
-                        one.wait(*pace)
-                    } else {
-                        *pace
-                    }
+                    // On trial it is soon looked again anyway, and who refuses has been answered.
+                    why.may_pass() && !is_on_trial
                 }
-                Pulled::Broken if updates.trial.is_some() => FIRST,
-                Pulled::Broken => one.wait(*pace),
+                Pulled::Broken => true,
             };
-            one.due = probe.board().now() + wait;
+            let pace = if is_on_trial {
+                ON_TRIAL.min(*pace)
+            } else {
+                *pace
+            };
+            one.due = probe.board().now() + one.wait(is_broken, pace);
         }
         None
     }
 }
 
 impl OneKind {
-    /// How long to wait after a look that broke: longer each time.
-    fn wait(&mut self, pace: Duration) -> Duration {
-        let pause = self.pause;
-        self.pause = (pause * 2).min(pace);
-        pause
+    /// How long to wait after a look: after one that broke, longer each time.
+    fn wait(&mut self, is_broken: bool, pace: Duration) -> Duration {
+        if !is_broken {
+            self.broken = 0;
+            return pace;
+        }
+        self.broken += 1;
+        (SOON * u64::from(self.broken)).min(pace)
     }
 }
 

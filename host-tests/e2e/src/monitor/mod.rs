@@ -53,6 +53,16 @@ pub fn monitor(install: bool, bless: bool) -> Result<()> {
         &browser,
         "document.querySelector('[data-figure=frames]').textContent !== '–'",
     )?;
+    // The firmware of the record takes no updates: where those of another one stand is shown so.
+    let said = browser.text(
+        "const view = probes.get(selected).view, before = view.updates;\n\
+        view.updates = 'slot active, release 7'; draw();\n\
+        const said = find('status').textContent; view.updates = before; draw(); return said",
+    )?;
+    anyhow::ensure!(
+        said.contains(", slot active, release 7, "),
+        "the page says nothing of updates: {said}"
+    );
     picture(&browser, folder.join("web.png"))?;
     browser.open(&format!(
         "data:text/html;charset=utf-8,{}",

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use dunlin_host::simulate::Random;
 use dunlin_tools::qemu::{End, Line, temporary};
-use qemu_mps2_capacity::{ACTIVE, BOOT_STATE};
+use qemu_mps2_capacity::{ACTIVE, BOOT_STATE, BOOT_WORD};
 
 use super::desk::{Build, Desk, said, started};
 use super::{DEADLINE, FAST, PAGES, side_by_side, unchanged};
@@ -119,7 +119,7 @@ pub fn cut_everywhere(elf: &Path) -> Result<()> {
     let image = desk.image(&PAGES)?;
     let before = before(&desk, &image)?;
     desk.release_second(1, &unchanged);
-    let update = Update::noted(&desk, &image, before)?;
+    let update = Update::noted(&desk, &image, before, "update confirmed")?;
     let total = update.operations.len();
     show(format_args!("an update has {total} operations"));
     ensure!(total >= 1_000, "only {total} operations make an update");
@@ -168,6 +168,19 @@ pub fn cut_everywhere(elf: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The flash of a device that has the second build, marked to be started, and was not started since.
+pub fn marked(desk: &Desk, image: &[u8]) -> Result<Vec<u8>> {
+    const MARK: [u8; BOOT_WORD] = [0xf0; BOOT_WORD];
+    let before = before(desk, image)?;
+    desk.release_second(1, &unchanged);
+    let update = Update::noted(desk, image, before, "state=trial")?;
+    let is_mark = |(place, bytes): &(usize, Vec<u8>)| *place == BOOT_STATE && *bytes == MARK;
+    let mark = update.operations.iter().position(is_mark);
+    let mut flash = Flash::of(&update);
+    update.done(1 + mark.context("it was not marked")?, &mut flash);
+    Ok(flash.bytes)
+}
+
 /// Devices that are started at the same time.
 const AT_ONCE: usize = 2;
 /// One operation in so many is cut in QEMU, too.
@@ -197,18 +210,19 @@ impl Flash {
 }
 
 impl Update {
-    /// Lets a device update itself, and reads what it notes behind the end of its flash: the number
-    /// of the operation, place and length in four bytes each, then what was written.
-    fn noted(desk: &Desk, image: &[u8], before: Vec<u8>) -> Result<Self> {
+    /// Lets a device update itself until it says these words, and reads what it notes behind the end
+    /// of its flash: the number of the operation, place and length in four bytes each, then what was
+    /// written.
+    fn noted(desk: &Desk, image: &[u8], before: Vec<u8>, words: &str) -> Result<Self> {
         fs::write(&desk.state, &before)?;
         let opened = desk.open(&desk.state)?;
         let mut file = OpenOptions::new().append(true).open(&desk.state)?;
         file.write_all(&[0])?;
-        let enough = |line: &Line| line.message.contains("update confirmed");
+        let enough = |line: &Line| line.message.contains(words);
         let (end, log) = desk.run_on(&opened, image, &FAST, DEADLINE, enough)?;
         drop(opened);
         end.success("the firmware", DEADLINE)?;
-        ensure!(said(&log, "update confirmed"), "there was no update");
+        ensure!(said(&log, words), "it did not say {words:?}");
         let flash = fs::read(&desk.state)?;
         let mut notes = flash.get(before.len() + 1..).unwrap_or_default();
         let mut operations: Vec<(usize, Vec<u8>)> = Vec::new();

@@ -58,10 +58,7 @@ pub fn case(elf: &Path) -> Result<()> {
 
 fn run(elf: &Path, mut tell: impl FnMut(String)) -> Result<Seen> {
     let desk = Desk::with_keys(elf, [drawn()?, drawn()?, drawn()?, drawn()?])?;
-    let [one, two] = desk
-        .builds
-        .each_ref()
-        .map(|build| format!("{:016x}", build.id));
+    let [one, two] = desk.names();
     let image = desk.image(&PAGES)?;
     say(format_args!(
         "a probe runs build {one}; keys drawn for this demo; build {two} will be released for it on loopback"

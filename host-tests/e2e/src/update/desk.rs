@@ -43,6 +43,8 @@ impl Drop for Desk {
 pub struct Desk {
     pub firmware_key: SecretKey,
     pub list_key: SecretKey,
+    /// The second ones, to go on with should the first be lost.
+    pub spare_keys: [SecretKey; 2],
     /// The one that a cable puts onto the device, and the one that is released.
     pub builds: [Build; 2],
     /// One that nobody has tried yet.
@@ -71,7 +73,7 @@ impl Desk {
     /// The same with these keys: two for firmware, two for lists.
     pub fn with_keys(elf: &Path, secrets: [SecretKey; 4]) -> Result<Self> {
         let keys = Keys::of(secrets.each_ref().map(SecretKey::public));
-        let [firmware_key, _, list_key, _] = secrets;
+        let [firmware_key, spare_firmware_key, list_key, spare_list_key] = secrets;
         let base = elf.with_file_name(format!("{BOARD}+update"));
         let build = |variant: &str| -> Result<Build> {
             let mut bytes = fs::read(&base).context("cannot read the firmware with updates")?;
@@ -90,6 +92,7 @@ impl Desk {
         Ok(Self {
             firmware_key,
             list_key,
+            spare_keys: [spare_firmware_key, spare_list_key],
             builds: [build("one")?, build("two")?],
             third: build("three")?,
             server: UpdateServer::start()?,
@@ -162,6 +165,12 @@ impl Desk {
         self.release(key, PayloadKind::Firmware, payload, sequence, change);
     }
 
+    /// The names of both builds, as a device says them.
+    pub fn names(&self) -> [String; 2] {
+        let name = |build: &Build| format!("{:016x}", build.id);
+        self.builds.each_ref().map(name)
+    }
+
     /// Every build that there is.
     pub fn all_builds(&self) -> impl Iterator<Item = &Build> {
         self.builds.iter().chain([&self.third])
@@ -192,6 +201,19 @@ impl Desk {
         image: &[u8],
         more: &[&str],
         deadline: Duration,
+        enough: impl FnMut(&Line) -> bool,
+    ) -> Result<(End, Vec<Line>)> {
+        self.run_in(Time::Real, state, image, more, deadline, enough)
+    }
+
+    /// The same in time of this kind; with a network only where it passes as on the wall.
+    pub fn run_in(
+        &self,
+        time: Time,
+        state: &StateFile,
+        image: &[u8],
+        more: &[&str],
+        deadline: Duration,
         mut enough: impl FnMut(&Line) -> bool,
     ) -> Result<(End, Vec<Line>)> {
         let [first, second] = &self.builds;
@@ -203,13 +225,13 @@ impl Desk {
         let machine = Machine {
             elf: &first.elf,
             options: &options,
-            time: Time::Real,
+            time,
             deadline,
             attached: Attached {
                 boot_loader: Some(&self.boot_loader),
                 other_builds: &others,
                 image: Some((&image.path, image.address)),
-                network: true,
+                network: matches!(time, Time::Real),
                 stop: Some(&stop),
                 ..Attached::default()
             },

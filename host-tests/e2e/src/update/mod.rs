@@ -5,15 +5,16 @@ mod cuts;
 pub mod demo;
 mod desk;
 mod server;
+mod terms;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use dunlin::update::{Manifest, PayloadKind, SecretKey};
 use dunlin_tools::firmware::BOARD;
 use dunlin_tools::qemu::{End, Line, temporary};
@@ -22,10 +23,12 @@ use dunlin_tools::web::{Answer, Web};
 use crate::CASE;
 use crate::command;
 use crate::crawling::{hits, no_robots, polite};
+use crate::monitor::program;
 pub use boot::{starts_as_soon, taken_over};
 pub use cuts::{cut_everywhere, cut_in_steps, killed};
 use desk::{Desk, count, said, started};
 use server::Trick;
+pub use terms::{back_in_time, two_minutes_up};
 
 /// What every case crawls.
 const PAGES: [(&str, &str); 4] = [
@@ -71,10 +74,7 @@ fn crawled_on(desk: &Desk) -> Result<()> {
 pub fn from_one_build_to_the_next(elf: &Path) -> Result<()> {
     let desk = Desk::new(elf)?;
     let image = desk.image(&PAGES)?;
-    let [first, second] = desk
-        .builds
-        .each_ref()
-        .map(|build| format!("{:016x}", build.id));
+    let [first, second] = desk.names();
     let mut fetched = 0;
     let log = ended(desk.run(&image, &FAST, DEADLINE, |line| {
         fetched += usize::from(line.message.starts_with("end page="));
@@ -125,8 +125,16 @@ pub fn from_one_build_to_the_next(elf: &Path) -> Result<()> {
 const SELDOM: f64 = 7_200.0;
 
 /// A list on which nothing is due during a trial does not doom a good build: it waits for the first
-/// page, and stays.
+/// page, and stays. One that loses the update server meanwhile is given up.
 pub fn seldom(elf: &Path) -> Result<()> {
+    let ends = ["update confirmed sequence=1", "attempt=1 why=no-pages"];
+    side_by_side(ends.map(|end| move || waits_for_a_page(elf, end))).map(drop)
+}
+
+/// A build that waits for its first page ends its trial with these words. Its release is signed with
+/// the second key.
+fn waits_for_a_page(elf: &Path, words: &str) -> Result<()> {
+    let stays = words.contains("confirmed");
     let desk = Desk::new(elf)?;
     let pages = &PAGES[..3];
     let image = desk.image_at(pages, Some(SELDOM))?;
@@ -136,16 +144,26 @@ pub fn seldom(elf: &Path) -> Result<()> {
     let log = ended(desk.run(&image, &options, DEADLINE, |line| {
         fetched += usize::from(line.message.starts_with("end page="));
         if fetched == pages.len() {
-            desk.release_second(1, &unchanged);
+            let ([_, second], [key, _]) = (&desk.builds, &desk.spare_keys);
+            let payload = (second.id, &second.bytes[..]);
+            desk.release(key, PayloadKind::Firmware, payload, 1, &unchanged);
+        }
+        if line.message.contains("update ready") && !stays {
+            // The manifest once, which is what a trial asks for first.
+            desk.server.set_trick(Trick::FallsSilent(1));
         }
         line.message.contains("update confirmed") || line.message.contains("rolled back")
     })?)?;
     for words in [
         "resumed pages=3 ",
         "state=trial attempt=1 sequence=1 ",
-        "update confirmed sequence=1",
+        words,
     ] {
         ensure!(said(&log, words), "it did not say {words:?}");
+    }
+    polite(&desk.web.log(), "good.test")?;
+    if !stays {
+        return Ok(());
     }
     let on_trial = log
         .iter()
@@ -156,7 +174,7 @@ pub fn seldom(elf: &Path) -> Result<()> {
         (1..=2).contains(&on_trial),
         "{on_trial} pages were visited on trial: the list is no slow one"
     );
-    polite(&desk.web.log(), "good.test")
+    Ok(())
 }
 
 /// Does these at the same time: devices wait most of it.
@@ -196,10 +214,7 @@ pub fn rolled_back(elf: &Path) -> Result<()> {
 fn falls_and_is_rolled_back(elf: &Path, (how, why, attempts): (&str, &str, usize)) -> Result<()> {
     let desk = Desk::new(elf)?;
     let image = desk.image(&PAGES)?;
-    let [first, second] = desk
-        .builds
-        .each_ref()
-        .map(|build| format!("{:016x}", build.id));
+    let [first, second] = desk.names();
     let falls = format!("falls={second}:{how}");
     let mut options = vec!["look=1", "trial=3-12"];
     let is_told = !["lost", "gone"].contains(&how);
@@ -366,7 +381,8 @@ pub fn lists(elf: &Path) -> Result<()> {
             .message
             .contains("update refused kind=list sequence=2 why=list")
         {
-            release(&desk.list_key, 3, &newer);
+            // The second key is as good as the first.
+            release(&desk.spare_keys[1], 3, &newer);
         }
         said(std::slice::from_ref(line), " list=3 half=") && fetched > 6
     })?)?;
@@ -392,7 +408,8 @@ pub fn lists(elf: &Path) -> Result<()> {
     crawled_on(&desk)
 }
 
-/// A download that breaks off goes on where it was, also after the power went.
+/// A download that breaks off goes on where it was, also after the power went; one that takes its
+/// time keeps nobody from crawling.
 pub fn resumed(elf: &Path) -> Result<()> {
     const BREAK: usize = 60_000;
     const SECTOR: usize = 4096;
@@ -411,7 +428,8 @@ pub fn resumed(elf: &Path) -> Result<()> {
     // Two pieces, then the power goes, then the rest.
     let enough = |_: &Line| parts().len() == 2;
     desk.run(&image, &["look=1", "trial=3-40"], DEADLINE, enough)?;
-    desk.server.set_trick(Trick::None);
+    let slowly = Trick::TakesItsTime(Duration::from_secs(5));
+    desk.server.set_trick(slowly);
     let log = ended(desk.run(&image, &FAST, DEADLINE, |line| {
         line.message.contains("update confirmed")
     })?)?;
@@ -429,15 +447,30 @@ pub fn resumed(elf: &Path) -> Result<()> {
         twice <= most,
         "{twice} bytes were sent twice, {most} are allowed"
     );
-    let last = parts.last().map_or(1, |asked| asked.from);
+    let last = parts.last().context("no piece")?;
     ensure!(
-        last.is_multiple_of(SECTOR),
-        "it went on at {last}, which is no sector's beginning"
+        last.from.is_multiple_of(SECTOR),
+        "it went on at {}, which is no sector's beginning",
+        last.from
+    );
+    let begin = Instant::now() - desk.web.now();
+    let [first_byte, last_byte] = last.sending.map(|at| at - begin);
+    let meanwhile = desk
+        .web
+        .log()
+        .into_iter()
+        .filter(|hit| hit.path != "/robots.txt" && (first_byte..last_byte).contains(&hit.at));
+    let meanwhile = meanwhile.count();
+    ensure!(
+        meanwhile >= 2,
+        "{meanwhile} pages were asked for in the {:.1} s of a download: crawling paused",
+        (last_byte - first_byte).as_secs_f64()
     );
     crawled_on(&desk)
 }
 
-/// As its owner does it: keys, a release that signify verifies, and a probe that takes it.
+/// As its owner does it: keys, a release that signify verifies, a probe that runs it already, and a
+/// list that the probe takes.
 pub fn released(_: &Path) -> Result<()> {
     let folder = temporary("updates");
     let [keys, out, state] = ["keys", "out", "flash"].map(|name| folder.join(name));
@@ -488,18 +521,25 @@ pub fn released(_: &Path) -> Result<()> {
     // The build that the command puts onto the device trusts the same keys, and so is the same.
     let web = Web::start(|hit| no_robots(hit).unwrap_or_else(|| Answer::version(hit, 0)))?;
     let server = server::UpdateServer::start()?;
-    for file in fs::read_dir(&out)? {
-        let file = file?.path();
-        let name = file
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        server.put(&name, &fs::read(&file)?);
-    }
-    let pages = folder.join("pages.csv");
-    fs::write(&pages, format!("url\nhttp://good.test:{}/a\n", web.port()))?;
+    let hand_out = || -> Result<()> {
+        for file in fs::read_dir(&out)? {
+            let file = file?.path();
+            let name = file
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            server.put(&name, &fs::read(&file)?);
+        }
+        Ok(())
+    };
+    hand_out()?;
+    let [pages, longer] = ["pages.csv", "longer.csv"].map(|name| folder.join(name));
+    let page = |path: &str| format!("http://good.test:{}{path}\n", web.port());
+    fs::write(&pages, format!("url\n{}", page("/a")))?;
+    fs::write(&longer, format!("url\n{}{}", page("/a"), page("/b")))?;
     let url = server.url();
+    let list_key = keys.join("list.sec");
     let (keys, state) = (text(&keys), text(&state));
     let more = [
         "--update-url",
@@ -525,6 +565,24 @@ pub fn released(_: &Path) -> Result<()> {
     ensure!(
         !said.contains("update ready"),
         "what runs was taken for new:\n{said}"
+    );
+
+    // A list with one page more is.
+    let mut command = Command::new(program::build()?);
+    command.arg("release-list").arg(&longer).arg("--key");
+    command.arg(&list_key).arg("--out").arg(&out);
+    command.args(["--resolve", "*=10.0.2.2", "--politeness", "400ms"]);
+    let released = command.args(["--crawls-per-day", "max"]).output()?;
+    ensure!(released.status.success(), "release-list: {released:?}");
+    hand_out()?;
+    let (_, said) = command::summary(&command::qemu(&pages, 10, &more)?.output()?)?;
+    ensure!(
+        said.contains("update ready kind=list sequence=1 "),
+        "the list was not taken:\n{said}"
+    );
+    ensure!(
+        !hits(&web.log(), "good.test", "/b").is_empty(),
+        "the page that is new in the list was not asked for:\n{said}"
     );
     fs::remove_dir_all(&folder)?;
     Ok(())

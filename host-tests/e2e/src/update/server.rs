@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
@@ -32,7 +32,14 @@ pub enum Trick {
     FlipsPayload,
     /// One bit of the manifest is.
     FlipsManifest,
+    /// It takes so long to send the payload, piece by piece.
+    TakesItsTime(Duration),
+    /// It answers so many more requests, whatever they are for, and then none.
+    FallsSilent(usize),
 }
+
+/// Pieces that a payload is sent in by a server that takes its time.
+const PIECES: u32 = 10;
 
 /// One request that was answered.
 #[derive(Clone, Debug)]
@@ -42,6 +49,8 @@ pub struct Asked {
     pub status: u16,
     /// Bytes of the body that were sent.
     pub sent: usize,
+    /// When the first byte was sent, and the last one.
+    pub sending: [Instant; 2],
 }
 
 #[derive(Debug, Default)]
@@ -129,18 +138,39 @@ fn serve(stream: TcpStream, inner: &Mutex<Inner>) -> std::io::Result<()> {
             _ => {}
         }
     }
-    let (answer, status, sent) = {
-        let inner = inner.lock().unwrap_or_else(PoisonError::into_inner);
-        answer(&inner, &path, from, known.as_deref())
+    let lock = || inner.lock().unwrap_or_else(PoisonError::into_inner);
+    let (answer, number, pause) = {
+        let mut inner = lock();
+        if let Trick::FallsSilent(left) = &mut inner.trick {
+            match left.checked_sub(1) {
+                Some(fewer) => *left = fewer,
+                None => return Ok(()),
+            }
+        }
+        let (answer, status, sent) = answer(&inner, &path, from, known.as_deref());
+        let sending = [Instant::now(); 2];
+        inner.log.push(Asked {
+            from,
+            status,
+            sent,
+            sending,
+        });
+        let pause = match inner.trick {
+            Trick::TakesItsTime(time) if !path.ends_with(".sig") => Some(time / PIECES),
+            _ => None,
+        };
+        (answer, inner.log.len() - 1, pause)
     };
-    let asked = Asked { from, status, sent };
-    inner
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .log
-        .push(asked);
     let mut stream = stream;
-    stream.write_all(&answer)
+    let pieces = pause.map_or(1, |_| PIECES as usize);
+    for piece in answer.chunks(answer.len().div_ceil(pieces)) {
+        stream.write_all(piece)?;
+        if let Some(asked) = lock().log.get_mut(number) {
+            asked.sending[1] = Instant::now();
+        }
+        thread::sleep(pause.unwrap_or_default());
+    }
+    Ok(())
 }
 
 /// The bytes of an answer, its status, and how many of them are its body.

@@ -9,7 +9,7 @@ use dunlin_host::error::Error;
 use dunlin_host::lists::page_image::Capacity;
 use object::{Object, ObjectSection, ObjectSymbol};
 
-use crate::firmware::budgets::{self, Budget, Image, Rows};
+use crate::firmware::budgets::{self, Budget, Image, Rows, UPDATE};
 use crate::firmware::sizes::{self, Sizes};
 use crate::firmware::{self, layout, uf2};
 use crate::setup::{CORTEX_M4F, CORTEX_M33};
@@ -42,6 +42,10 @@ pub struct Board {
     pub probe_chip: Option<&'static str>,
     pub target: &'static str,
     pub flash: Memory,
+    /// Bytes of flash that are erased at once.
+    pub sector: u64,
+    /// Bytes of a word of the boot loader's state.
+    pub boot_word: usize,
     /// Where variables may be; the first one holds the tables.
     pub ram: &'static [Memory],
     /// The boot ROM wants an image definition among the first 4 KiB, and takes UF2 files.
@@ -85,6 +89,8 @@ pub const BOARDS: &[Board] = &[
         probe_chip: None,
         target: CORTEX_M4F,
         flash: memory(0, 4096),
+        sector: 4 * KIB,
+        boot_word: 8,
         // The machine has more; the firmware has to live with this.
         ram: &[memory(0x2000_0000, 512)],
         image_definition: false,
@@ -98,6 +104,8 @@ pub const BOARDS: &[Board] = &[
         probe_chip: Some("STM32H753ZITx"),
         target: CORTEX_M4F,
         flash: memory(0x0800_0000, 2048),
+        sector: 128 * KIB,
+        boot_word: 32,
         ram: &[memory(0x2400_0000, 512), memory(0x2000_0000, 128)],
         image_definition: false,
         lines: &[SERIAL, TCP],
@@ -110,6 +118,8 @@ pub const BOARDS: &[Board] = &[
         probe_chip: Some("RP235x"),
         target: CORTEX_M33,
         flash: memory(0x1000_0000, 4096),
+        sector: 4 * KIB,
+        boot_word: 8,
         ram: &[memory(0x2000_0000, 520)],
         image_definition: true,
         lines: &[USB, TCP],
@@ -122,6 +132,8 @@ pub const BOARDS: &[Board] = &[
         probe_chip: Some("RP235x"),
         target: CORTEX_M33,
         flash: memory(0x1000_0000, 2048),
+        sector: 4 * KIB,
+        boot_word: 8,
         ram: &[memory(0x2000_0000, 520)],
         image_definition: true,
         lines: &[USB, TCP],
@@ -343,6 +355,9 @@ pub fn check(install: bool, rows: Rows) -> Result<()> {
         );
         if board.image_definition {
             check_uf2(board, &elf)?;
+        }
+        if image.features.iter().any(|feature| feature == UPDATE) {
+            layout::check_release(board, &elf)?;
         }
         println!("{}: lies where the {} looks", image.name, board.chip);
     }

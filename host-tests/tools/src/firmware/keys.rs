@@ -9,7 +9,12 @@ use dunlin_host::board::state_file::random_key;
 use dunlin_host::error::Error;
 
 use super::stamp::NAMES;
-use crate::shell::write_private;
+use crate::shell::{root, write_private};
+
+/// Where keys are looked for unless the user says otherwise; git ignores it.
+pub fn folder() -> PathBuf {
+    root().join("boards/keys")
+}
 
 /// Draws two keys for firmware and two for lists, and returns the files that they are in.
 ///

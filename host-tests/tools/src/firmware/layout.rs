@@ -1,19 +1,25 @@
 //! Does an image lie where its chip looks? Every section inside the chip's memory, vectors first,
-//! the store and the page image apart from the code and on whole sectors.
+//! the store, the page image and what updates need apart from the code and on whole sectors.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use boot_chain::state_sectors;
+use dunlin::update::SecretKey;
 use object::{Object, ObjectSection, ObjectSegment, SectionKind};
 
 use crate::firmware::boards::{Board, Memory, symbol};
 use crate::firmware::sizes::is_loaded;
+use crate::firmware::stamp::{Keys, flat, stamp};
+use qemu_mps2_capacity::ACTIVE_ROOM;
 
 /// The start of an RP2350's block, which its boot ROM searches for (RP2350 datasheet, section 5.9).
 const BLOCK_MARKER: [u8; 4] = 0xffff_ded3_u32.to_le_bytes();
 /// How many bytes of flash the boot ROM searches for it.
 const SEARCHED: u64 = 4096;
+/// Bytes at the beginning of flash that a boot loader may take.
+const BOOT_LOADER: u64 = 16 * 1024;
 
 /// Fails with the first thing that lies where it should not.
 pub fn check(board: &Board, elf: &Path) -> Result<()> {
@@ -37,6 +43,29 @@ pub fn check_boot_loader(board: &Board, elf: &Path) -> Result<()> {
         Ok(())
     };
     checked().with_context(|| format!("{} for {}", elf.display(), board.chip))
+}
+
+/// What `cargo xtask release` signs of a firmware with updates begins where its slot does, and fits.
+pub fn check_release(board: &Board, elf: &Path) -> Result<()> {
+    let mut bytes = fs::read(elf).with_context(|| format!("cannot read {}", elf.display()))?;
+    let keys = [1, 2, 3, 4].map(|seed| SecretKey::new(&[seed; 32], [seed; 8]).public());
+    stamp(&mut bytes, &Keys::of(keys), "")?;
+    let released = flat(&bytes)?;
+    let image = object::File::parse(&*bytes)?;
+    let start = symbol(&image, "_active_start")?;
+    let room = match board.probe_chip {
+        Some(_) => symbol(&image, "_active_end")? - start,
+        // Its slots are in the state file.
+        None => ACTIVE_ROOM as u64,
+    };
+    let length = released.bytes.len() as u64;
+    ensure!(
+        released.address == start && length <= room,
+        "{} as a release: found {length} bytes for {:#x}, expected {room} at most for {start:#x}",
+        elf.display(),
+        released.address
+    );
+    Ok(())
 }
 
 fn checked(board: &Board, image: &object::File<'_>) -> Result<()> {
@@ -170,11 +199,11 @@ fn image_definition(board: &Board, image: &object::File<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The page image and the store are in flash, behind all code, and apart.
+/// The code, the page image, the store and what updates need are in flash, and apart.
 fn partitions(board: &Board, image: &object::File<'_>) -> Result<()> {
-    let between = |from, to| -> Result<Memory> {
-        let from = symbol(image, from)?;
-        let to = symbol(image, to)?;
+    let part = |name: &str| -> Result<Memory> {
+        let from = symbol(image, &format!("_{name}_start"))?;
+        let to = symbol(image, &format!("_{name}_end"))?;
         ensure!(from < to, "an empty partition at {from:#x}");
         Ok(span(from, to - from))
     };
@@ -187,11 +216,80 @@ fn partitions(board: &Board, image: &object::File<'_>) -> Result<()> {
     }
     let start = base(board, image);
     let code = span(start, end - start);
-    let pages = between("_image_start", "_image_end")?;
-    let mut parts = vec![("the firmware", code), ("the page image", pages)];
-    if board.probe_chip.is_some() {
-        parts.push(("the store", between("_store_start", "_store_end")?));
+    let mut parts = vec![("the page image", part("image")?)];
+    if board.probe_chip.is_none() {
+        // The rest of it is in the state file.
+        parts.push(("the firmware", code));
+    } else if start == board.flash.start {
+        parts.extend([("the firmware", code), ("the store", part("store")?)]);
+    } else {
+        let slot = part("active")?;
+        ensure!(
+            inside(code, slot),
+            "the firmware ends at {end:#x}, its slot at {:#x}",
+            slot.start + slot.bytes
+        );
+        parts.extend(parts_of_updates(board, part)?);
     }
+    apart(board, &parts)
+}
+
+/// What a firmware with updates has in flash besides the page image, by the names of its memory map.
+fn parts_of_updates(
+    board: &Board,
+    part: impl Fn(&str) -> Result<Memory>,
+) -> Result<Vec<(&'static str, Memory)>> {
+    let sector = board.sector;
+    let whole = [
+        ("the boot loader's state", "boot_state"),
+        ("the journal", "journal"),
+        ("the slot", "active"),
+        ("the slot for a new firmware", "dfu"),
+        ("the second half of the page lists", "spare_image"),
+        ("the store", "store"),
+    ];
+    let mut parts = Vec::new();
+    for (name, symbols) in whole {
+        let found = part(symbols)?;
+        let offset = found.start.wrapping_sub(board.flash.start);
+        ensure!(
+            offset.is_multiple_of(sector) && found.bytes.is_multiple_of(sector),
+            "{name} at {:#x}, of {} bytes, is not whole sectors of {sector}",
+            found.start,
+            found.bytes
+        );
+        parts.push((name, found));
+    }
+    let bytes = |symbols: &str| part(symbols).map(|part| part.bytes);
+    let (slot, dfu) = (bytes("active")?, bytes("dfu")?);
+    ensure!(
+        dfu == slot + sector,
+        "the slot for a new firmware has {dfu} bytes, expected those of the slot and a sector: {}",
+        slot + sector
+    );
+    let state = bytes("boot_state")?;
+    let sectors = state_sectors((slot / sector) as usize, board.boot_word, sector as usize);
+    ensure!(
+        state >= sectors as u64 * sector,
+        "the boot loader's state has {state} bytes, expected {sectors} sectors of {sector}"
+    );
+    let journal = bytes("journal")?;
+    ensure!(
+        journal >= 2 * sector,
+        "the journal has {journal} bytes, expected two sectors of {sector}"
+    );
+    let (first, second) = (bytes("image")?, bytes("spare_image")?);
+    ensure!(
+        first == second,
+        "the halves of the page lists have {first} and {second} bytes, expected as many"
+    );
+    parts.push(("the settings", part("settings")?));
+    parts.push(("the boot loader", span(board.flash.start, BOOT_LOADER)));
+    Ok(parts)
+}
+
+/// All of these are in flash, and none has bytes of another.
+fn apart(board: &Board, parts: &[(&str, Memory)]) -> Result<()> {
     for (index, (name, part)) in parts.iter().enumerate() {
         ensure!(
             inside(*part, board.flash),
@@ -228,6 +326,77 @@ mod tests {
         let flash = span(0x1000, 0x100);
         assert!(inside(span(0x1000, 0x100), flash) && inside(span(0x10ff, 1), flash));
         assert!(!inside(span(0xfff, 1), flash) && !inside(span(0x1000, 0x101), flash));
+    }
+
+    /// The parts of a W5500-EVB-Pico2 with updates, of which one is another one.
+    fn with_updates(other: &str, is: Memory) -> Result<()> {
+        let board = Board::named("w5500-evb-pico2")?;
+        let map = [
+            ("boot_state", span(0x1000_8000, 0x1000)),
+            ("journal", span(0x1000_b000, 0x2000)),
+            ("active", span(0x1001_0000, 0x5_e000)),
+            ("dfu", span(0x1006_e000, 0x5_f000)),
+            ("spare_image", span(0x100c_d000, 0x4_0000)),
+            ("settings", span(0x1010_f000, 0x1000)),
+            ("image", span(0x1011_0000, 0x4_0000)),
+            ("store", span(0x1015_0000, 0xb_0000)),
+        ];
+        let part = |name: &str| {
+            let found = map.iter().find(|(known, _)| *known == name);
+            let (_, found) = found.context("no such part")?;
+            Ok(if name == other { is } else { *found })
+        };
+        let mut parts = parts_of_updates(board, part)?;
+        parts.push(("the page image", part("image")?));
+        apart(board, &parts)
+    }
+
+    #[test]
+    fn parts_for_updates_are_long_enough_whole_and_apart() {
+        with_updates("", span(0, 0)).expect("they are as in its memory map");
+        for (name, is, why) in [
+            (
+                "dfu",
+                span(0x1006_e000, 0x5_e000),
+                "expected those of the slot and a sector",
+            ),
+            (
+                "active",
+                span(0x1001_0000, 0x5_e100),
+                "is not whole sectors",
+            ),
+            ("journal", span(0x1000_b000, 0x1000), "expected two sectors"),
+            (
+                "spare_image",
+                span(0x100c_d000, 0x3_f000),
+                "expected as many",
+            ),
+            (
+                "spare_image",
+                span(0x100c_c000, 0x4_0000),
+                "overlap at 0x100cc000",
+            ),
+            ("settings", span(0x1011_0000, 0x1000), "overlap"),
+            ("boot_state", span(0x1000_3000, 0x1000), "overlap"),
+            ("store", span(0x1015_0000, 0xb_1000), "is not in flash"),
+        ] {
+            let said = with_updates(name, is).expect_err(name).to_string();
+            assert!(said.contains(why), "{name}: {said}");
+        }
+        // A slot of twice as many sectors has no room for what is to be known of them.
+        let board = Board::named("pico2-w").expect("a board");
+        let part = |name: &str| {
+            Ok(match name {
+                "active" => span(0x1001_0000, 0x10_0000),
+                "dfu" => span(0x1011_0000, 0x10_1000),
+                "journal" => span(0x1000_b000, 0x2000),
+                _ => span(0x1000_8000, 0x1000),
+            })
+        };
+        let said = parts_of_updates(board, part)
+            .expect_err("too small")
+            .to_string();
+        assert!(said.contains("expected 3 sectors of 4096"), "{said}");
     }
 
     #[test]

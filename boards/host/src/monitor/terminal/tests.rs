@@ -160,6 +160,21 @@ fn what_a_host_tells_is_shown_with_what_it_is_worth() {
 }
 
 #[test]
+fn where_updates_stand_is_shown_beside_the_build() {
+    let said = "updates slot=active state=trial attempt=2 sequence=7 counter=1 list=9 half=1 refused=8 why=digest";
+    let probe = MonitoredProbe::new("probe".into(), Arc::new(Names::default()));
+    let view = after(probe, &[said]);
+    let mut terminal = Terminal::new(TestBackend::new(200, 24)).expect("a terminal on paper");
+    terminal
+        .draw(|frame| draw(frame, &App::new(1), &["probe".into()], &view))
+        .expect("drawn");
+    let shown = terminal.backend().to_string();
+    let words = "build 0123456789abcdef, slot active, release 7, on trial (attempt 2), \
+        list 9 in half 1, last refusal: release 8 (digest)";
+    assert!(shown.contains(words), "{shown}");
+}
+
+#[test]
 fn keys_search_sort_pause_and_quit() {
     let mut app = App::new(3);
     press(&mut app, KeyCode::Char('/'));
