@@ -171,6 +171,9 @@ pub enum Mood {
     Dumb,
     /// It answers with another status.
     Answers(u16),
+    /// It answers with another status, and closes the connection, as soon as a delivery holds this
+    /// text; others it takes.
+    Refuses(&'static str, u16),
     /// It is not there.
     Gone,
 }
@@ -789,6 +792,13 @@ struct Delivery<'w> {
     answered: usize,
 }
 
+impl Delivery<'_> {
+    fn holds(&self, text: &str) -> bool {
+        let mut windows = self.posted.windows(text.len());
+        windows.any(|window| window == text.as_bytes())
+    }
+}
+
 impl ErrorType for Delivery<'_> {
     type Error = ErrorKind;
 }
@@ -808,6 +818,9 @@ impl Write for Delivery<'_> {
                     return Err(ErrorKind::ConnectionReset);
                 }
                 Mood::Dumb => return Err(ErrorKind::ConnectionReset),
+                Mood::Refuses(what, _) if self.holds(what) => {
+                    return Err(ErrorKind::ConnectionReset);
+                }
                 Mood::Crawls => {
                     most = 1;
                     self.world.sleep(self.world.now.get() + SLOWLY).await;
@@ -831,16 +844,14 @@ impl Read for Delivery<'_> {
         if (self.world.moods)(self.world.elapsed()) == Mood::Dumb {
             return std::future::pending().await;
         }
-        if !self.posted.ends_with(b"\r\n0\r\n\r\n") {
-            return Ok(0);
-        }
-        let mood = (self.world.moods)(self.world.elapsed());
-        let status = match mood {
-            Mood::Takes => 200,
-            Mood::Answers(status) => status,
+        let is_whole = self.posted.ends_with(b"\r\n0\r\n\r\n");
+        let status = match (self.world.moods)(self.world.elapsed()) {
+            Mood::Refuses(what, status) if self.holds(what) => status,
+            Mood::Takes | Mood::Refuses(..) if is_whole => 200,
+            Mood::Answers(status) if is_whole => status,
             _ => return Ok(0),
         };
-        if self.answered == 0 && mood == Mood::Takes {
+        if self.answered == 0 && status == 200 {
             let mut collected = self.world.collected.borrow_mut();
             collected.push(self.posted.clone());
         }
