@@ -244,7 +244,7 @@ fn kept(archive: &Reader, url: &str, path: &str) -> Result<Vec<usize>> {
 }
 
 /// warcio finds nothing wrong with the archive, and pywb replays every version in it.
-fn replayed(program: &Path, archive: &Path) -> Result<()> {
+fn replayed(program: &Path, archive: &Path, killed: bool) -> Result<()> {
     // Mends what the collector's sudden end has left, and sorts the index.
     let mended = Command::new(program)
         .args(["collect", "--seconds", "0", "--listen", "0", "--archive"])
@@ -257,6 +257,7 @@ fn replayed(program: &Path, archive: &Path) -> Result<()> {
         .arg(root().join("boards/host/tests/python/archive.py"))
         .arg(archive)
         .arg("--replay")
+        .args(killed.then_some("--killed"))
         .output()
         .context("cannot start Python")?;
     let said = String::from_utf8_lossy(&output.stderr);
@@ -381,7 +382,7 @@ pub fn delivers(elf: &Path, seconds: u32, kills: u32) -> Result<()> {
     })?;
     let end = web.now().saturating_sub(SETTLED);
     drop(collector);
-    replayed(&program, &archive.0)?;
+    replayed(&program, &archive.0, kills > 0)?;
     let counts = judged(&world, &web, &archive.0, (back, end))?;
     show(format_args!("versions a probe: {counts:?}"));
     ensure!(

@@ -3,7 +3,7 @@
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dunlin::fetch::{Limits, Method, Response, Step};
@@ -111,10 +111,7 @@ pub fn start(
         }
     });
     let tidy = move |publisher: Option<&mut Publisher>| {
-        let mut archive = collector
-            .archive
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut archive = collector.archive();
         archive.tidy()?;
         match publisher {
             Some(publisher) => publisher
@@ -401,29 +398,41 @@ impl Collector {
             if let Some(message) = news::of_answer(&exchange, verdict) {
                 self.say(Said::News(&message));
             }
+            if verdict == Verdict::Same {
+                let written = self.archive().revisit(&exchange);
+                // Where there was nothing to write, nothing says that it can be.
+                if !matches!(written, Ok(false)) {
+                    self.written(written)?;
+                }
+            }
             return Ok("nothing");
         }
-        let kept = {
-            let archive = self.archive.lock();
-            archive
-                .unwrap_or_else(PoisonError::into_inner)
-                .keep(&exchange)
-        };
-        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.archive().keep(&exchange);
+        let kept = self.written(kept)?;
+        if matches!(kept, Kept::First | Kept::Version) {
+            self.say(Said::Version {
+                exchange: &exchange,
+                first: kept == Kept::First,
+            });
+        }
         match kept {
-            Ok(kept) => {
+            Kept::First | Kept::Version => Ok("version"),
+            Kept::Same => Ok("same"),
+            Kept::Nothing => Err(("400 Bad Request", "no answer of HTTP")),
+        }
+    }
+
+    fn archive(&self) -> MutexGuard<'_, Archive> {
+        self.archive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What came of writing to the archive. That it cannot be written is said once, until it can.
+    fn written<T>(&self, done: io::Result<T>) -> Result<T, Refused> {
+        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        match done {
+            Ok(done) => {
                 *failing = false;
-                if matches!(kept, Kept::First | Kept::Version) {
-                    self.say(Said::Version {
-                        exchange: &exchange,
-                        first: kept == Kept::First,
-                    });
-                }
-                match kept {
-                    Kept::First | Kept::Version => Ok("version"),
-                    Kept::Same => Ok("same"),
-                    Kept::Nothing => Err(("400 Bad Request", "no answer of HTTP")),
-                }
+                Ok(done)
             }
             Err(why) => {
                 if !std::mem::replace(&mut *failing, true) {

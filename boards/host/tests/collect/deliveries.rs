@@ -44,6 +44,33 @@ fn what_has_changed_is_kept_once_and_what_is_cut_or_the_same_is_not() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
+/// What a probe says is the same is written down as that, if it is, and never as a version.
+#[test]
+fn visits_that_brought_nothing_new_are_written_down_on_request() {
+    for (options, revisits) in [(&["--revisits"][..], 1), (&[], 0)] {
+        let folder = folder("revisits");
+        let collector = Collector::start(&folder, options);
+        let kept = |page: &str, body: &str, verdict: &str| {
+            let frames = frames(&format!("http://a.test/{page}"), body, verdict);
+            let answer = collector.post(&request(&frames, ""));
+            answer.expect("an answer").1.trim().to_owned()
+        };
+        assert_eq!(kept("page", "one", "changed"), r#"{"kept":"version"}"#);
+        for (page, body) in [("page", "one"), ("page", "two"), ("other", "one")] {
+            assert_eq!(kept(page, body, "same"), r#"{"kept":"nothing"}"#);
+        }
+        drop(collector);
+        mend(&folder);
+        let read = read_by_others(&folder, &["--replay"]);
+        assert_eq!(read.len(), 1);
+        assert_eq!(read["/page"], ["one"]);
+        let index = std::fs::read_to_string(folder.join("index.cdxj")).expect("an index");
+        assert_eq!(index.matches("warc/revisit").count(), revisits);
+        assert_eq!(index.lines().count(), 1 + revisits);
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+}
+
 #[test]
 fn only_probes_with_a_token_deliver() {
     let folder = folder("tokens");
@@ -153,7 +180,7 @@ fn what_was_acknowledged_survives_kills() {
     );
     drop(Collector::start(&folder, &[]));
     mend(&folder);
-    let read = read_by_others(&folder, &[]);
+    let read = read_by_others(&folder, &["--killed"]);
     for page in 0..7 {
         let expected: Vec<&String> = acknowledged
             .iter()
