@@ -168,6 +168,15 @@ impl Archive {
         self
     }
 
+    /// The last `most` changes of all pages, oldest first; first versions are none.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub fn changes(&self, most: usize) -> Result<Vec<Entry>, Error> {
+        let changes = self.index.index().changes(most);
+        changes.map_err(|why| Error::reading(&self.folder, why))
+    }
+
     /// What was found damaged when it was opened, and what was done about it.
     pub fn repaired(&self) -> &[String] {
         &self.repaired

@@ -44,6 +44,46 @@ fn what_has_changed_is_kept_once_and_what_is_cut_or_the_same_is_not() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
+/// What has changed before a collector was started again stays among the recent changes.
+#[test]
+fn recent_changes_outlive_a_restart() {
+    let folder = folder("recent");
+    let feed = folder.with_extension("atom");
+    let list = folder.with_extension("csv");
+    std::fs::write(&list, "url,name\nhttp://a.test/page,The page\n").expect("a list");
+    let list_path = list.to_str().expect("UTF-8");
+    let told = || {
+        let text = std::fs::read_to_string(&feed).expect("a feed");
+        assert!(
+            !text.contains("/other"),
+            "a first version is no change: {text}"
+        );
+        text.matches("<title>The page (http://a.test/page) has changed</title>")
+            .count()
+    };
+    let start = || {
+        let feed = feed.to_str().expect("UTF-8");
+        Collector::start(&folder, &["--feed", feed, "--pages", list_path])
+    };
+    let collector = start();
+    for body in ["one", "two", "three"] {
+        assert!(collector.deliver("http://a.test/page", body));
+    }
+    assert!(collector.deliver("http://a.test/other", "one"));
+    assert_eq!(told(), 2);
+    drop(collector);
+    let collector = start();
+    assert_eq!(told(), 2);
+    assert!(collector.deliver("http://a.test/page", "four"));
+    assert_eq!(told(), 3);
+    drop(collector);
+    let _ = (
+        std::fs::remove_dir_all(&folder),
+        std::fs::remove_file(&feed),
+        std::fs::remove_file(&list),
+    );
+}
+
 /// What a probe says is the same is written down as that, if it is, and never as a version.
 #[test]
 fn visits_that_brought_nothing_new_are_written_down_on_request() {
