@@ -267,6 +267,45 @@ fn a_collector_that_breaks_the_connection_anywhere_stops_nothing() {
     }
 }
 
+/// The collector can tell of it, as far as answers come with a body: a 304 is none of its business.
+#[test]
+fn that_a_page_is_gone_and_back_is_delivered() {
+    let told = |site: fn(&Hit) -> Answer| {
+        // A page that is gone is looked at again after a day.
+        let long = Setting {
+            seconds: 100_000,
+            ..setting(|_| Mood::Takes)
+        };
+        let (world, _) = long.run(site);
+        let posted = world.posted.borrow();
+        let read = posted.iter().map(|posted| read(posted));
+        let of_page = read.filter(|posted| posted.meta.contains("/still"));
+        let mut told: Vec<String> = of_page
+            .map(|posted| {
+                let status = posted.answer.split(' ').nth(1).expect("a status");
+                let verdict = posted.verdict.split(' ').next().expect("a word");
+                format!("{status} {verdict}")
+            })
+            .collect();
+        told.dedup();
+        told
+    };
+    fn is_gone(hit: &Hit) -> bool {
+        hit.target == "/still" && (MINUTE * 3..MINUTE * 6).contains(&hit.at)
+    }
+    let plain = |hit: &Hit| match is_gone(hit) {
+        true => Answer::none(),
+        false => site(hit),
+    };
+    let with_tag = |hit: &Hit| match is_gone(hit) {
+        true => Answer::none(),
+        false => tagged(hit),
+    };
+    let whole = ["200 changed", "200 same", "404 failed", "200 same"];
+    assert_eq!(told(plain), whole);
+    assert_eq!(told(with_tag), ["200 changed", "404 failed"]);
+}
+
 /// A site whose pages have tags, and say when they are the same.
 fn tagged(hit: &Hit) -> Answer {
     match (hit.target.as_str(), hit.conditional) {

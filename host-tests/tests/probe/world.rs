@@ -144,6 +144,8 @@ pub struct World {
     moods: Moods,
     /// What the collector has acknowledged: the bytes that were posted.
     pub collected: RefCell<Vec<Vec<u8>>>,
+    /// What the collector has taken to its end, whatever it answered: the bytes that were posted.
+    pub posted: RefCell<Vec<Vec<u8>>>,
     /// What was said of pages that were found.
     pub found: RefCell<Vec<(Duration, String)>>,
     /// What the time server was asked.
@@ -492,6 +494,7 @@ impl Setting {
             bodies: RefCell::default(),
             moods: self.collector.unwrap_or(|_| Mood::Gone),
             collected: RefCell::default(),
+            posted: RefCell::default(),
             found: RefCell::default(),
             asked_time: RefCell::default(),
         };
@@ -793,6 +796,10 @@ struct Delivery<'w> {
 }
 
 impl Delivery<'_> {
+    fn is_whole(&self) -> bool {
+        self.posted.ends_with(b"\r\n0\r\n\r\n")
+    }
+
     fn holds(&self, text: &str) -> bool {
         let mut windows = self.posted.windows(text.len());
         windows.any(|window| window == text.as_bytes())
@@ -831,6 +838,10 @@ impl Write for Delivery<'_> {
         }
         let taken = &bytes[..most];
         self.posted.extend_from_slice(taken);
+        if self.is_whole() {
+            let mut posted = self.world.posted.borrow_mut();
+            posted.push(self.posted.clone());
+        }
         Ok(taken.len())
     }
 
@@ -844,7 +855,7 @@ impl Read for Delivery<'_> {
         if (self.world.moods)(self.world.elapsed()) == Mood::Dumb {
             return std::future::pending().await;
         }
-        let is_whole = self.posted.ends_with(b"\r\n0\r\n\r\n");
+        let is_whole = self.is_whole();
         let status = match (self.world.moods)(self.world.elapsed()) {
             Mood::Refuses(what, status) if self.holds(what) => status,
             Mood::Takes | Mood::Refuses(..) if is_whole => 200,

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use super::program::{read_by_others, refuses};
-use super::{Collector, deliver, folder, frames, mend, request};
+use super::{Collector, deliver, folder, frame, frames, mend, request};
 
 #[test]
 fn what_has_changed_is_kept_once_and_what_is_cut_or_the_same_is_not() {
@@ -233,6 +233,65 @@ fn what_was_acknowledged_survives_kills() {
         assert!(found.len() <= expected.len() + 30);
     }
     let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// What a probe's deliveries say of a page is told: once that it is gone, once that it is back.
+#[test]
+fn a_page_that_is_gone_and_back_is_told() {
+    let folder = folder("gone");
+    let told = folder.with_extension("told");
+    let _ = std::fs::remove_file(&told);
+    let command = format!("tee -a '{}'", told.display());
+    let collector = Collector::start(&folder, &["--exec", &command]);
+    let url = "http://a.test/page";
+    let meta = serde_json::json!({ "url": url }).to_string();
+    let gone = [
+        frame(b'm', meta.as_bytes()),
+        frame(b'r', b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
+        frame(b'v', b"failed 0000000000000000"),
+    ]
+    .concat();
+    let there = |verdict: &str| frames(url, "one", verdict);
+    let deliveries = [
+        there("changed"),
+        there("same"),
+        gone.clone(),
+        gone,
+        there("same"),
+        there("same"),
+    ];
+    for delivery in &deliveries {
+        let (status, _) = collector.post(&request(delivery, "")).expect("an answer");
+        assert_eq!(status, "HTTP/1.1 200 OK");
+    }
+    // Another one, which comes last.
+    let other = "http://a.test/other";
+    assert!(collector.deliver(other, "one") && collector.deliver(other, "two"));
+    let text = || std::fs::read_to_string(&told).unwrap_or_default();
+    let came = (0..400).any(|_| {
+        std::thread::sleep(Duration::from_millis(25));
+        text().contains(other)
+    });
+    assert!(came, "{}", text());
+    let events: Vec<serde_json::Value> = text()
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let events: Vec<&str> = events
+        .iter()
+        .filter_map(|one| one["text"].as_str())
+        .collect();
+    let expected = [
+        "http://a.test/page is gone: status 404 (not found)",
+        "http://a.test/page is back",
+        "http://a.test/other has changed",
+    ];
+    assert_eq!(events, expected);
+    drop(collector);
+    let _ = (
+        std::fs::remove_dir_all(&folder),
+        std::fs::remove_file(&told),
+    );
 }
 
 /// News that a probe posts is passed on, and nothing else.
