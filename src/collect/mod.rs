@@ -45,7 +45,7 @@ pub use frames::{
 pub use rest::Rest;
 
 /// Why a version that has changed is not with the collector. It is fetched again, whole, at the
-/// page's next visit.
+/// page's next visit, unless that is [in vain](Self::is_final).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
@@ -58,10 +58,18 @@ pub enum Uncollected {
     Slow,
     /// The connection broke before it said so.
     Lost,
-    /// It answered with this status: 401 for a token that it does not know, 507 for a full disk.
+    /// It answered with this status: 401 for a token that it does not know, 413 for what is too
+    /// long, 507 for a full disk.
     Refused(u16),
     /// It was not asked, because it failed a short time ago.
     Resting,
+}
+
+impl Uncollected {
+    /// The collector will never take this version; there is nothing wrong with others.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Refused(400 | 411 | 413))
+    }
 }
 
 /// The status of an answer that begins with these bytes; `None` if that is no answer, or not yet.

@@ -70,7 +70,8 @@ impl<'a, B: Board> Probe<'a, B> {
     /// there is one: status line, head and body as they come, through the collector's own window.
     ///
     /// A collector that is slow, full or gone stops nothing: then the fetch goes on alone, and the
-    /// page is fetched again, whole, at its next visit. An answer 304 costs nothing; one that turns
+    /// page is fetched again, whole, at its next visit, unless the collector has said that it will
+    /// never take that. An answer 304 costs nothing; one that turns
     /// out to be the version that is known is streamed, and the collector drops it.
     ///
     /// *Cancellation*: as for [`Self::run_slot`].
@@ -235,6 +236,9 @@ impl<B: Board, K: Connect, R: Resolve> Copying for Delivery<'_, '_, B, K, R> {
         if let (true, Stage::Failed(why)) = (owed, &self.stage) {
             let page = self.page;
             let why = *why;
+            if why.is_final() {
+                self.settle(fingerprint);
+            }
             self.probe.board.log(&Event::Uncollected { page, why });
         }
     }
@@ -388,7 +392,8 @@ impl<B: Board, K: Connect, R: Resolve> Delivery<'_, '_, B, K, R> {
             connection.finish().await;
         }
         self.stage = Stage::Failed(why);
-        if why != Uncollected::Resting {
+        // What is wrong with this one is no reason to leave the collector alone with others.
+        if why != Uncollected::Resting && !why.is_final() {
             let now = self.probe.board.now();
             self.probe.state().rest.failed(now);
         }
@@ -401,19 +406,22 @@ impl<B: Board, K: Connect, R: Resolve> Delivery<'_, '_, B, K, R> {
         page.is_some_and(|page| page.is_owed())
     }
 
+    /// The version of this fingerprint is not owed any more.
+    fn settle(&self, fingerprint: u64) {
+        let mut state = self.probe.state();
+        // Another version may have come meanwhile, by another slot.
+        if let Some(page) = state.known.page_mut(self.page) {
+            let last = page.deliver(fingerprint);
+            page.save_if(last);
+        }
+    }
+
     /// The collector has got it, or needs none.
     fn delivered(&self, owed: bool, fingerprint: u64) {
         let now = self.probe.board.now();
-        {
-            let mut state = self.probe.state();
-            state.rest.succeeded();
-            // Another version may have come meanwhile, by another slot.
-            if let Some(page) = state.known.page_mut(self.page).filter(|_| owed) {
-                let last = page.deliver(fingerprint);
-                page.save_if(last);
-            }
-        }
+        self.probe.state().rest.succeeded();
         if owed {
+            self.settle(fingerprint);
             let millis = (now - self.began).as_millis().min(u32::MAX.into()) as u32;
             let page = self.page;
             self.probe.board.log(&Event::Collected { page, millis });

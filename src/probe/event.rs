@@ -137,7 +137,7 @@ events! {
     info Collected { page: u16, millis: u32 } => "collected page={=u16} ms={=u32}";
 
     /// A version of a page is not with the collector: it is fetched again, whole, at the page's
-    /// next visit.
+    /// next visit, unless the collector will never take it.
     #[cfg(feature = "collect")]
     warn Uncollected { page: u16, why: Uncollected as &'l str }
         => "not collected page={=u16} why={}";

@@ -217,7 +217,8 @@ impl PageMemory {
         was_owed
     }
 
-    /// The collector has got the version of this fingerprint; true if that is its last one.
+    /// The collector has got the version of this fingerprint, or will never take it; true if that
+    /// is its last one.
     #[cfg(feature = "collect")]
     pub(super) fn deliver(&mut self, fingerprint: u64) -> bool {
         let is_last = self.version() == [fingerprint as u32 | 1, (fingerprint >> 32) as u32];

@@ -218,7 +218,7 @@ fn an_archive_survives_kills() {
             b"url\nhttp://z.test/\n",
         );
         assert!(output.status.success(), "{}", text(&output.stderr));
-        let after = read_by_others(&folder, &[]);
+        let after = read_by_others(&folder, &["--killed"]);
         for (path, bodies) in &before {
             assert!(after[path].starts_with(bodies), "{path} in round {round}");
         }

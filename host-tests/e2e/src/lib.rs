@@ -62,6 +62,9 @@ const CASES: &[Case] = &[
         "collected: by a collector that is killed and comes back",
         |elf| collecting::delivers(elf, 45, 1),
     ),
+    ("collected: by a collector that stands still", |elf| {
+        collecting::stalls(elf, &collecting::SHORT_STALLS)
+    }),
     ("discovered: the most important pages, and no trap", |elf| {
         discovering::holds_the_best(elf, &discovering::SHORT)
     }),
@@ -274,7 +277,7 @@ const LONG_CASES: &[Case] = &[
     ),
     (
         "collected: a collector that stalls costs no freshness",
-        collecting::stalls,
+        |elf| collecting::stalls(elf, &collecting::STALLS),
     ),
     ("discovered: 256 of 2,000 pages on ten hosts", |elf| {
         discovering::holds_the_best(elf, &discovering::LONG)

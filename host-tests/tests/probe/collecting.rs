@@ -267,6 +267,88 @@ fn a_collector_that_breaks_the_connection_anywhere_stops_nothing() {
     }
 }
 
+/// The collector can tell of it, as far as answers come with a body: a 304 is none of its business.
+#[test]
+fn that_a_page_is_gone_and_back_is_delivered() {
+    let told = |site: fn(&Hit) -> Answer| {
+        // A page that is gone is looked at again after a day.
+        let long = Setting {
+            seconds: 100_000,
+            ..setting(|_| Mood::Takes)
+        };
+        let (world, _) = long.run(site);
+        let posted = world.posted.borrow();
+        let read = posted.iter().map(|posted| read(posted));
+        let of_page = read.filter(|posted| posted.meta.contains("/still"));
+        let mut told: Vec<String> = of_page
+            .map(|posted| {
+                let status = posted.answer.split(' ').nth(1).expect("a status");
+                let verdict = posted.verdict.split(' ').next().expect("a word");
+                format!("{status} {verdict}")
+            })
+            .collect();
+        told.dedup();
+        told
+    };
+    fn is_gone(hit: &Hit) -> bool {
+        hit.target == "/still" && (MINUTE * 3..MINUTE * 6).contains(&hit.at)
+    }
+    let plain = |hit: &Hit| match is_gone(hit) {
+        true => Answer::none(),
+        false => site(hit),
+    };
+    let with_tag = |hit: &Hit| match is_gone(hit) {
+        true => Answer::none(),
+        false => tagged(hit),
+    };
+    let whole = ["200 changed", "200 same", "404 failed", "200 same"];
+    assert_eq!(told(plain), whole);
+    assert_eq!(told(with_tag), ["200 changed", "404 failed"]);
+}
+
+/// A site whose pages have tags, and say when they are the same.
+fn tagged(hit: &Hit) -> Answer {
+    match (hit.target.as_str(), hit.conditional) {
+        ("/still", true) => Answer::new(304, "ETag: \"1\"\r\n", ""),
+        ("/still", false) => Answer::new(200, "ETag: \"1\"\r\n", "always the same"),
+        _ => site(hit),
+    }
+}
+
+#[test]
+fn what_a_collector_will_never_take_is_offered_once_and_keeps_nothing_else_from_it() {
+    for (moods, status) in [
+        ((|_| Mood::Refuses("/still", 400)) as Moods, 400),
+        (|_| Mood::Refuses("/still", 411), 411),
+        // In the middle of the body.
+        (|_| Mood::Refuses("always", 413), 413),
+    ] {
+        let (world, _) = setting(moods).run(tagged);
+        assert_eq!(uncollected(&world), [Uncollected::Refused(status)]);
+        assert_eq!(bodies(&world, "http://a.test/news"), seen(&world));
+        let (first, others) = {
+            let mut looks = world.asked("a.test", "/still").into_iter();
+            (looks.next().expect("a visit"), looks)
+        };
+        assert!(!first.conditional && others.len() > 10);
+        assert!(others.into_iter().all(|hit| hit.conditional), "{status}");
+    }
+}
+
+#[test]
+fn the_version_after_one_that_was_never_to_be_taken_is_offered() {
+    let moods: Moods = |at| match at < MINUTE * 3 {
+        true => Mood::Answers(413),
+        false => Mood::Takes,
+    };
+    let (world, _) = setting(moods).run(tagged);
+    let seen = seen(&world);
+    // Three of the news, and the page that never changes.
+    assert_eq!(uncollected(&world), [Uncollected::Refused(413); 4]);
+    assert_eq!(bodies(&world, "http://a.test/news"), seen[3..]);
+    assert!(bodies(&world, "http://a.test/still").is_empty());
+}
+
 /// Four seconds are the host's own, two the collector's: together they would make a slow host.
 #[test]
 fn the_wait_for_the_last_word_of_a_collector_makes_no_host_slow() {

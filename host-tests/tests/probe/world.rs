@@ -144,6 +144,8 @@ pub struct World {
     moods: Moods,
     /// What the collector has acknowledged: the bytes that were posted.
     pub collected: RefCell<Vec<Vec<u8>>>,
+    /// What the collector has taken to its end, whatever it answered: the bytes that were posted.
+    pub posted: RefCell<Vec<Vec<u8>>>,
     /// What was said of pages that were found.
     pub found: RefCell<Vec<(Duration, String)>>,
     /// What the time server was asked.
@@ -171,6 +173,9 @@ pub enum Mood {
     Dumb,
     /// It answers with another status.
     Answers(u16),
+    /// It answers with another status, and closes the connection, as soon as a delivery holds this
+    /// text; others it takes.
+    Refuses(&'static str, u16),
     /// It is not there.
     Gone,
 }
@@ -482,6 +487,7 @@ impl Setting {
             bodies: RefCell::default(),
             moods: self.collector.unwrap_or(|_| Mood::Gone),
             collected: RefCell::default(),
+            posted: RefCell::default(),
             found: RefCell::default(),
             asked_time: RefCell::default(),
         };
@@ -782,6 +788,17 @@ struct Delivery<'w> {
     answered: usize,
 }
 
+impl Delivery<'_> {
+    fn is_whole(&self) -> bool {
+        self.posted.ends_with(b"\r\n0\r\n\r\n")
+    }
+
+    fn holds(&self, text: &str) -> bool {
+        let mut windows = self.posted.windows(text.len());
+        windows.any(|window| window == text.as_bytes())
+    }
+}
+
 impl ErrorType for Delivery<'_> {
     type Error = ErrorKind;
 }
@@ -801,6 +818,9 @@ impl Write for Delivery<'_> {
                     return Err(ErrorKind::ConnectionReset);
                 }
                 Mood::Dumb => return Err(ErrorKind::ConnectionReset),
+                Mood::Refuses(what, _) if self.holds(what) => {
+                    return Err(ErrorKind::ConnectionReset);
+                }
                 Mood::Crawls => {
                     most = 1;
                     self.world.sleep(self.world.now.get() + SLOWLY).await;
@@ -811,6 +831,10 @@ impl Write for Delivery<'_> {
         }
         let taken = &bytes[..most];
         self.posted.extend_from_slice(taken);
+        if self.is_whole() {
+            let mut posted = self.world.posted.borrow_mut();
+            posted.push(self.posted.clone());
+        }
         Ok(taken.len())
     }
 
@@ -824,16 +848,14 @@ impl Read for Delivery<'_> {
         if (self.world.moods)(self.world.elapsed()) == Mood::Dumb {
             return std::future::pending().await;
         }
-        if !self.posted.ends_with(b"\r\n0\r\n\r\n") {
-            return Ok(0);
-        }
-        let mood = (self.world.moods)(self.world.elapsed());
-        let status = match mood {
-            Mood::Takes => 200,
-            Mood::Answers(status) => status,
+        let is_whole = self.is_whole();
+        let status = match (self.world.moods)(self.world.elapsed()) {
+            Mood::Refuses(what, status) if self.holds(what) => status,
+            Mood::Takes | Mood::Refuses(..) if is_whole => 200,
+            Mood::Answers(status) if is_whole => status,
             _ => return Ok(0),
         };
-        if self.answered == 0 && mood == Mood::Takes {
+        if self.answered == 0 && status == 200 {
             let mut collected = self.world.collected.borrow_mut();
             collected.push(self.posted.clone());
         }

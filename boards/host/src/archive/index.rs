@@ -4,9 +4,10 @@
 //! A look-up is a binary search in the file: some 20 reads for a million versions. New lines are
 //! folded in when they are many, or when the file is so small that it costs nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Seek as _, Write as _};
+use std::ops::Bound;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -165,16 +166,21 @@ impl Index {
     /// The sorted file cannot be read.
     pub fn each(&self, url: &str, mut each: impl FnMut(Entry) -> bool) -> io::Result<()> {
         let prefix = cdxj::key(url) + " ";
-        let is_newer = |line: &&String| line.starts_with(&prefix);
-        let mut recent = self.recent.range(prefix.clone()..).take_while(is_newer);
-        let mut waiting = recent.next();
-        let mut more = true;
         // Different URLs may have one key.
-        let mut say = |line: &str| match Entry::parse(line) {
+        self.lines(&prefix, |line| match Entry::parse(line) {
             Some(entry) if entry.url == url => each(entry),
             _ => true,
-        };
-        self.sorted.each(&prefix, |line| {
+        })
+    }
+
+    /// Hands over all lines that begin with `prefix`, in order, until `say` has enough.
+    fn lines(&self, prefix: &str, mut say: impl FnMut(&str) -> bool) -> io::Result<()> {
+        let is_newer = |line: &&String| line.starts_with(prefix);
+        let from = (Bound::Included(prefix), Bound::Unbounded);
+        let mut recent = self.recent.range::<str, _>(from).take_while(is_newer);
+        let mut waiting = recent.next();
+        let mut more = true;
+        self.sorted.each(prefix, |line| {
             while more && let Some(newer) = waiting.filter(|newer| newer.as_str() < line) {
                 more = say(newer);
                 waiting = recent.next();
@@ -190,6 +196,50 @@ impl Index {
             waiting = recent.next();
         }
         Ok(())
+    }
+
+    /// The last `most` versions of all URLs, but for those that are the first of theirs, oldest
+    /// first. Work: the whole index, once. Memory: that of `most` versions.
+    ///
+    /// # Errors
+    /// The sorted file cannot be read.
+    pub fn changes(&self, most: usize) -> io::Result<Vec<Entry>> {
+        let mut latest = BTreeMap::new();
+        let mut key_before = String::new();
+        self.lines("", |line| {
+            let mut words = line.split(' ');
+            let (Some(key), Some(time)) = (words.next(), words.next()) else {
+                return true;
+            };
+            if key != key_before {
+                key_before = key.to_owned();
+                return true;
+            }
+            let is_late = |((least, ..), _): (&(String, String, u64), _)| time >= least.as_str();
+            if (latest.len() < most || latest.first_key_value().is_some_and(is_late))
+                && let Some(entry) = Entry::parse(line).filter(|entry| !entry.is_revisit())
+            {
+                let place = (time.to_owned(), entry.file.clone(), entry.offset);
+                latest.insert(place, entry);
+            }
+            if latest.len() > most {
+                latest.pop_first();
+            }
+            true
+        })?;
+        let mut changes = Vec::new();
+        for entry in latest.into_values() {
+            // Different URLs may have one key: it may be the first of its own.
+            let mut first = None;
+            self.each(&entry.url, |one| {
+                first = Some(one);
+                false
+            })?;
+            if first.as_ref() != Some(&entry) {
+                changes.push(entry);
+            }
+        }
+        Ok(changes)
     }
 
     /// All versions of a URL, oldest first: the last `most` of them.

@@ -168,6 +168,15 @@ impl Archive {
         self
     }
 
+    /// The last `most` changes of all pages, oldest first; first versions are none.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub fn changes(&self, most: usize) -> Result<Vec<Entry>, Error> {
+        let changes = self.index.index().changes(most);
+        changes.map_err(|why| Error::reading(&self.folder, why))
+    }
+
     /// What was found damaged when it was opened, and what was done about it.
     pub fn repaired(&self) -> &[String] {
         &self.repaired
@@ -199,20 +208,13 @@ impl Archive {
             return Ok(Kept::Nothing);
         };
         let before = self.latest(&exchange.url)?;
-        if answer.status == 304 {
-            return match before {
-                Some(before) => self.same(exchange, &answer, &before),
-                None => Ok(Kept::Nothing),
-            };
-        }
         let digest = warc::digest(&answer.body);
         match before {
-            Some(before) if before.digest == digest && before.status == Some(answer.status) => {
-                self.same(exchange, &answer, &before)
+            Some(before) if self.is_same(&before, &exchange.url, &answer, &digest) => {
+                self.same(exchange, &answer, &before)?;
+                Ok(Kept::Same)
             }
-            Some(before) if self.counts_the_same(&before, &exchange.url, &answer) => {
-                self.same(exchange, &answer, &before)
-            }
+            None if answer.status == 304 => Ok(Kept::Nothing),
             before => {
                 self.version(exchange, &answer, digest)?;
                 Ok(match before {
@@ -221,6 +223,35 @@ impl Archive {
                 })
             }
         }
+    }
+
+    /// Writes down that an answer is the last version of its URL, if it is and that is wanted; true
+    /// if it was written. It never becomes a version.
+    ///
+    /// # Errors
+    /// As for [`Self::keep`].
+    pub fn revisit(&mut self, exchange: &Exchange) -> io::Result<bool> {
+        if !self.settings.revisits {
+            return Ok(false);
+        }
+        let Ok(answer) = Answer::read(&exchange.response, LONGEST_BODY) else {
+            return Ok(false);
+        };
+        let digest = warc::digest(&answer.body);
+        match self.latest(&exchange.url)? {
+            Some(before) if self.is_same(&before, &exchange.url, &answer, &digest) => {
+                self.same(exchange, &answer, &before)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Is an answer the version of before?
+    fn is_same(&self, before: &Entry, url: &str, answer: &Answer, digest: &str) -> bool {
+        answer.status == 304
+            || before.digest == digest && before.status == Some(answer.status)
+            || self.counts_the_same(before, url, answer)
     }
 
     /// Is an answer the version of before in all that counts of its page? One that cannot be read
@@ -295,9 +326,9 @@ impl Archive {
     }
 
     /// Writes down that the version of before was found again, if that is wanted.
-    fn same(&mut self, exchange: &Exchange, answer: &Answer, before: &Entry) -> io::Result<Kept> {
+    fn same(&mut self, exchange: &Exchange, answer: &Answer, before: &Entry) -> io::Result<()> {
         if !self.settings.revisits {
-            return Ok(Kept::Same);
+            return Ok(());
         }
         let date = date::iso(exchange.time);
         let id = self.ids.next();
@@ -334,8 +365,7 @@ impl Archive {
             file,
             offset,
             length,
-        })?;
-        Ok(Kept::Same)
+        })
     }
 
     /// Appends whole records to the current file; where they are.

@@ -157,3 +157,41 @@ fn a_crash_at_any_byte_loses_nothing_that_was_finished() {
     }
     let _ = (fs::remove_dir_all(&whole), fs::remove_dir_all(&cut));
 }
+
+#[test]
+fn the_last_changes_of_all_pages_are_found_and_first_versions_are_none() {
+    // Different pages with one key, and one with a key of its own.
+    const SECURE: &str = "https://a.test/page";
+    const OTHER: &str = "http://b.test/";
+    let folder = folder("changes");
+    let settings = Settings {
+        revisits: true,
+        ..Settings::default()
+    };
+    let mut archive = Archive::open(&folder, settings).expect("an archive");
+    let visits = [
+        (PAGE, "one"),
+        (SECURE, "one"),
+        (PAGE, "two"),
+        (PAGE, "two"),
+        (OTHER, "one"),
+        (PAGE, "three"),
+        (OTHER, "two"),
+    ];
+    for (time, (url, body)) in visits.into_iter().enumerate() {
+        archive
+            .keep(&exchange(url, time as u64, body))
+            .expect("kept");
+    }
+    for _ in 0..2 {
+        let changes = |most| {
+            let changes = archive.changes(most).expect("read").into_iter();
+            changes.map(|entry| entry.time).collect::<Vec<_>>()
+        };
+        assert_eq!(changes(200), [2, 5, 6]);
+        assert_eq!(changes(2), [5, 6]);
+        // And by the sorted index.
+        archive.fold().expect("written");
+    }
+    let _ = fs::remove_dir_all(&folder);
+}

@@ -270,17 +270,20 @@ impl Work {
         }
     }
 
+    /// Sends frames, for as long as there is time; the status that is answered.
+    fn send(&mut self, frames: &[u8]) -> Result<u16, String> {
+        let (token, end) = (self.token.as_deref(), &self.end);
+        self.post
+            .send_while("application/octet-stream", token, frames, || !is_over(end))
+    }
+
     /// Tries until it is taken, or is not as things are, or there is no time left.
     fn deliver(&mut self, exchange: &Exchange) -> Receipt {
         let body = frames::write(exchange);
         let mut pause = PAUSE;
         let mut said = false;
         loop {
-            let (token, end) = (self.token.as_deref(), &self.end);
-            let sent = self
-                .post
-                .send_while("application/octet-stream", token, &body, || !is_over(end));
-            let why = match sent {
+            let why = match self.send(&body) {
                 Ok(200..300) => return Receipt::Taken,
                 Ok(status @ (400 | 401 | 404 | 411 | 413)) => {
                     output::say(format_args!(
@@ -381,12 +384,29 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_collector_that_is_silent_holds_no_end_up() {
+    /// A collector that never answers, for as long as the listener is there.
+    fn silent() -> (TcpListener, PostUrl, HostConnect) {
         let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}/", silent.local_addr().expect("bound"));
         let url = PostUrl::parse(&url).expect("a URL");
-        let connect = HostConnect::new(Trust::default());
+        (silent, url, HostConnect::new(Trust::default()))
+    }
+
+    #[test]
+    fn what_is_under_way_at_the_end_is_left_there() {
+        let (_silent, url, connect) = silent();
+        let mut work = Work {
+            post: Post::new(url, connect, HostResolve::default()),
+            token: None,
+            end: Arc::new(OnceLock::from(Instant::now())),
+        };
+        // Not the sentence of patience that ran out.
+        assert_eq!(work.send(b""), Err("no answer before the end".to_owned()));
+    }
+
+    #[test]
+    fn a_collector_that_is_silent_holds_no_end_up() {
+        let (_silent, url, connect) = silent();
         let mut courier = Courier::new(&url, None, connect, HostResolve::default());
         for page in 0..3 {
             let label = courier.wants(page, true).expect("new");

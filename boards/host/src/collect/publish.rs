@@ -8,6 +8,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::archive::index::SORTED;
 
@@ -70,7 +71,8 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Begins now: shadowed, what was published before stays until its time.
+    /// Begins now: shadowed, what was published before stays until its time. A publication that
+    /// was due while nobody was there is due now.
     ///
     /// # Errors
     /// It cannot be written.
@@ -86,7 +88,7 @@ impl Publisher {
         Ok(Self {
             folder: folder.to_owned(),
             publishing,
-            last: now,
+            last: written(&published).map_or(now, |written| written.min(now)),
         })
     }
 
@@ -104,6 +106,13 @@ impl Publisher {
         self.last = now;
         Ok(true)
     }
+}
+
+/// When a file was written, in Unix time.
+fn written(path: &Path) -> Option<f64> {
+    let written = fs::metadata(path).and_then(|file| file.modified()).ok()?;
+    let since = written.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Some(since.as_secs_f64())
 }
 
 fn remove(path: &Path) -> io::Result<()> {
@@ -128,6 +137,8 @@ fn copy(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -151,6 +162,26 @@ mod tests {
         assert!(tick(60.5));
         assert_eq!(seen(), "one\ntwo\nthree\n");
         assert!(!tick(119.0) && tick(200.0) && !tick(230.0) && tick(240.0));
+        let _ = fs::remove_dir_all(&folder);
+    }
+
+    #[test]
+    fn a_publication_that_was_missed_is_made_up_for() {
+        let name = format!("dunlin-publish-missed-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join(SORTED), "one\ntwo\n").expect("a file");
+        let published = folder.join(PUBLISHED);
+        let shadow = Publishing::new(Publish::Shadow, 60.0, 0.0);
+        for (before, is_due) in [(119, true), (121, false)] {
+            fs::write(&published, "one\n").expect("a file");
+            let file = fs::File::options().write(true).open(&published);
+            let before = SystemTime::UNIX_EPOCH + Duration::from_secs(before);
+            let set = file.and_then(|file| file.set_modified(before));
+            set.expect("a time");
+            let mut publisher = Publisher::new(shadow, &folder, 130.0).expect("shadowed");
+            assert_eq!(publisher.tick(131.0, || Ok(())).ok(), Some(is_due));
+        }
         let _ = fs::remove_dir_all(&folder);
     }
 }

@@ -1,14 +1,14 @@
 //! Takes what probes post, and acknowledges what is in the archive.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dunlin::fetch::{Limits, Method, Response, Step};
 
-use super::frames::{self, Verdict};
+use super::frames::{self, Verdict, Wrong};
 use super::news;
 use super::publish::Publisher;
 use super::tokens::Tokens;
@@ -33,6 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const MOST_HELD: usize = 128 << 20;
 /// A body, its frames and the chunks around them.
 const MOST_BODY: u32 = 32 << 20;
+/// What is still read of a delivery that was refused.
+const MOST_DROPPED: usize = 8 << 20;
 /// A clock that is further ahead than this is none.
 const AHEAD_S: u64 = 86_400;
 
@@ -109,10 +111,7 @@ pub fn start(
         }
     });
     let tidy = move |publisher: Option<&mut Publisher>| {
-        let mut archive = collector
-            .archive
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut archive = collector.archive();
         archive.tidy()?;
         match publisher {
             Some(publisher) => publisher
@@ -140,12 +139,11 @@ impl Receiving {
     /// Takes the next bytes.
     fn take(&mut self, bytes: &[u8]) -> Result<(), Refused> {
         match self {
-            Self::Exchange(frames) => frames
-                .take(bytes)
-                .map_err(|_| ("400 Bad Request", "no frames of an exchange")),
-            Self::News(held) if held.len() + bytes.len() > news::LONGEST => {
-                Err(("413 Content Too Large", "longer than what is taken"))
-            }
+            Self::Exchange(frames) => frames.take(bytes).map_err(|why| match why {
+                Wrong::TooLong => TOO_LONG,
+                Wrong::Frame | Wrong::Meta => ("400 Bad Request", "no frames of an exchange"),
+            }),
+            Self::News(held) if held.len() + bytes.len() > news::LONGEST => Err(TOO_LONG),
             Self::News(held) => {
                 held.extend_from_slice(bytes);
                 Ok(())
@@ -178,6 +176,8 @@ impl Receiving {
 /// Why a delivery is not taken, as an answer.
 type Refused = (&'static str, &'static str);
 
+const TOO_LONG: Refused = ("413 Content Too Large", "longer than what is taken");
+
 fn serve(stream: &TcpStream, collector: &Collector) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let deadline = Instant::now() + PATIENCE;
@@ -191,8 +191,26 @@ fn serve(stream: &TcpStream, collector: &Collector) -> io::Result<()> {
     };
     match answer {
         Ok(kept) => respond(stream, "200 OK", kept),
-        Err((status, why)) => respond(stream, status, why),
+        Err((status, why)) => {
+            respond(stream, status, why)?;
+            drop_rest(stream, deadline)
+        }
     }
+}
+
+/// Reads what still comes of a delivery that was refused: a connection that is closed before is
+/// reset, and the answer may be lost with it.
+fn drop_rest(stream: &TcpStream, deadline: Instant) -> io::Result<()> {
+    stream.shutdown(Shutdown::Write)?;
+    let mut buffer = vec![0; 16 * 1024];
+    let mut dropped = 0;
+    while dropped < MOST_DROPPED {
+        match read(stream, &mut buffer, deadline)? {
+            0 => break,
+            count => dropped += count,
+        }
+    }
+    Ok(())
 }
 
 fn respond(mut stream: &TcpStream, status: &str, word: &str) -> io::Result<()> {
@@ -263,6 +281,7 @@ fn receive(
                     }
                 }
                 Ok(Step::More) => break,
+                Ok(Step::Done) if body.truncated() => return Ok(Err(TOO_LONG)),
                 Ok(Step::Done) => return Ok(receiving.finish()),
                 Err(_) => return Ok(Err(("400 Bad Request", "no body of HTTP"))),
             }
@@ -331,7 +350,7 @@ fn parse(
         (false, Some(length)) if length <= MOST_BODY => {
             Ok((body, format!("Content-Length: {length}"), receiving))
         }
-        (false, Some(_)) => Err(("413 Content Too Large", "longer than what is taken")),
+        (false, Some(_)) => Err(TOO_LONG),
         _ => Err(("411 Length Required", "expected chunks or a length")),
     })
 }
@@ -376,29 +395,41 @@ impl Collector {
             if let Some(message) = news::of_answer(&exchange, verdict) {
                 self.say(Said::News(&message));
             }
+            if verdict == Verdict::Same {
+                let written = self.archive().revisit(&exchange);
+                // Where there was nothing to write, nothing says that it can be.
+                if !matches!(written, Ok(false)) {
+                    self.written(written)?;
+                }
+            }
             return Ok("nothing");
         }
-        let kept = {
-            let archive = self.archive.lock();
-            archive
-                .unwrap_or_else(PoisonError::into_inner)
-                .keep(&exchange)
-        };
-        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.archive().keep(&exchange);
+        let kept = self.written(kept)?;
+        if matches!(kept, Kept::First | Kept::Version) {
+            self.say(Said::Version {
+                exchange: &exchange,
+                first: kept == Kept::First,
+            });
+        }
         match kept {
-            Ok(kept) => {
+            Kept::First | Kept::Version => Ok("version"),
+            Kept::Same => Ok("same"),
+            Kept::Nothing => Err(("400 Bad Request", "no answer of HTTP")),
+        }
+    }
+
+    fn archive(&self) -> MutexGuard<'_, Archive> {
+        self.archive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What came of writing to the archive. That it cannot be written is said once, until it can.
+    fn written<T>(&self, done: io::Result<T>) -> Result<T, Refused> {
+        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        match done {
+            Ok(done) => {
                 *failing = false;
-                if matches!(kept, Kept::First | Kept::Version) {
-                    self.say(Said::Version {
-                        exchange: &exchange,
-                        first: kept == Kept::First,
-                    });
-                }
-                match kept {
-                    Kept::First | Kept::Version => Ok("version"),
-                    Kept::Same => Ok("same"),
-                    Kept::Nothing => Err(("400 Bad Request", "no answer of HTTP")),
-                }
+                Ok(done)
             }
             Err(why) => {
                 if !std::mem::replace(&mut *failing, true) {

@@ -103,9 +103,16 @@ pub fn run(args: &Args) -> Result<(), Error> {
     let publisher = publisher.transpose();
     let mut publisher = publisher.map_err(|why| Error::writing(&folder, why))?;
     let connect = HostConnect::new(Trust::default());
-    let told = args
+    let mut told = args
         .told
         .start(&connect, &HostResolve::default(), unix_time())?;
+    let names = list.pages.into_iter();
+    let names: HashMap<String, String> = names
+        .filter_map(|page| Some((page.url, page.name?)))
+        .collect();
+    if args.web.is_asked() || args.told.has_feed() {
+        told.resume(&archive, |url| names.get(url).cloned())?;
+    }
     if args.web.is_asked() {
         args.web.start(Site {
             probes: Default::default(),
@@ -114,10 +121,6 @@ pub fn run(args: &Args) -> Result<(), Error> {
             filters: Arc::clone(&filters),
         })?;
     }
-    let names = list.pages.into_iter();
-    let names: HashMap<String, String> = names
-        .filter_map(|page| Some((page.url, page.name?)))
-        .collect();
     let told = Arc::new(Mutex::new((told, None)));
     let heard = Arc::clone(&told);
     let (address, tidy) = server::start(

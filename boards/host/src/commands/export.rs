@@ -24,10 +24,14 @@ use crate::output::{self, Format, Table};
 ///   dunlin export STATE PAGES.csv --format csv > LEARNT.csv
 ///
 /// Visits themselves are not in a state: `run --visits HISTORY.csv` writes them as they are made.
+///
+/// What a device has learnt is in its own flash, and the file of `cargo xtask qemu --state` is
+/// that of the emulated one: neither is read here. What their logs tell of rates,
+/// `dunlin monitor` shows.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The state file of `dunlin run`
+    /// The state file of `dunlin run`, not that of a device
     #[arg(value_name = "STATE")]
     state: PathBuf,
     /// The list that it ran on

@@ -38,6 +38,11 @@ impl ToldArgs {
         !self.exec.is_empty() || !self.webhook.is_empty() || self.feed.is_some()
     }
 
+    /// Is there a feed?
+    pub fn has_feed(&self) -> bool {
+        self.feed.is_some()
+    }
+
     /// The files that are written.
     pub fn files(&self) -> impl Iterator<Item = Named<'_>> {
         self.feed.iter().map(|path| ("--feed", path.as_path()))

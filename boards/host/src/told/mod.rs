@@ -24,7 +24,9 @@ use self::message::Message;
 use self::outbox::Outbox;
 use self::recent::Recent;
 use self::telling::Telling;
+use crate::archive::Archive;
 use crate::error::Error;
+use crate::news::Kind;
 
 /// Everybody who hears the news of this program, but for its standard output.
 #[derive(Debug, Default)]
@@ -47,6 +49,34 @@ impl Told {
     /// Tells one more.
     pub fn also(&mut self, outbox: Outbox) {
         self.telling.add(outbox);
+    }
+
+    /// Takes up the changes that an archive tells of, from before this program began, with the
+    /// names of their pages. They were told then, and are not told again.
+    ///
+    /// # Errors
+    /// The archive cannot be read, or the feed's file not be written.
+    pub fn resume(
+        &mut self,
+        archive: &Archive,
+        name: impl Fn(&str) -> Option<String>,
+    ) -> Result<(), Error> {
+        for entry in archive.changes(recent::ROOM)? {
+            self.recent.put(&Message {
+                time: entry.time,
+                event: Kind::Changed,
+                name: name(&entry.url),
+                url: Some(entry.url),
+                host: None,
+                answer: None,
+                reason: None,
+            });
+        }
+        let latest = self.recent.latest();
+        match (&self.feed, latest.first()) {
+            (Some(feed), Some(last)) => feed.write(&latest, last.time),
+            _ => Ok(()),
+        }
     }
 
     /// The latest news, for who asks.

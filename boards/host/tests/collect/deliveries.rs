@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use super::program::{read_by_others, refuses};
-use super::{Collector, deliver, folder, frames, mend, request};
+use super::{Collector, deliver, folder, frame, frames, mend, request};
 
 #[test]
 fn what_has_changed_is_kept_once_and_what_is_cut_or_the_same_is_not() {
@@ -42,6 +42,73 @@ fn what_has_changed_is_kept_once_and_what_is_cut_or_the_same_is_not() {
     let read = read_by_others(&folder, &[]);
     assert_eq!(read["/page"], ["one", &long]);
     let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// What has changed before a collector was started again stays among the recent changes.
+#[test]
+fn recent_changes_outlive_a_restart() {
+    let folder = folder("recent");
+    let feed = folder.with_extension("atom");
+    let list = folder.with_extension("csv");
+    std::fs::write(&list, "url,name\nhttp://a.test/page,The page\n").expect("a list");
+    let list_path = list.to_str().expect("UTF-8");
+    let told = || {
+        let text = std::fs::read_to_string(&feed).expect("a feed");
+        assert!(
+            !text.contains("/other"),
+            "a first version is no change: {text}"
+        );
+        text.matches("<title>The page (http://a.test/page) has changed</title>")
+            .count()
+    };
+    let start = || {
+        let feed = feed.to_str().expect("UTF-8");
+        Collector::start(&folder, &["--feed", feed, "--pages", list_path])
+    };
+    let collector = start();
+    for body in ["one", "two", "three"] {
+        assert!(collector.deliver("http://a.test/page", body));
+    }
+    assert!(collector.deliver("http://a.test/other", "one"));
+    assert_eq!(told(), 2);
+    drop(collector);
+    let collector = start();
+    assert_eq!(told(), 2);
+    assert!(collector.deliver("http://a.test/page", "four"));
+    assert_eq!(told(), 3);
+    drop(collector);
+    let _ = (
+        std::fs::remove_dir_all(&folder),
+        std::fs::remove_file(&feed),
+        std::fs::remove_file(&list),
+    );
+}
+
+/// What a probe says is the same is written down as that, if it is, and never as a version.
+#[test]
+fn visits_that_brought_nothing_new_are_written_down_on_request() {
+    for (options, revisits) in [(&["--revisits"][..], 1), (&[], 0)] {
+        let folder = folder("revisits");
+        let collector = Collector::start(&folder, options);
+        let kept = |page: &str, body: &str, verdict: &str| {
+            let frames = frames(&format!("http://a.test/{page}"), body, verdict);
+            let answer = collector.post(&request(&frames, ""));
+            answer.expect("an answer").1.trim().to_owned()
+        };
+        assert_eq!(kept("page", "one", "changed"), r#"{"kept":"version"}"#);
+        for (page, body) in [("page", "one"), ("page", "two"), ("other", "one")] {
+            assert_eq!(kept(page, body, "same"), r#"{"kept":"nothing"}"#);
+        }
+        drop(collector);
+        mend(&folder);
+        let read = read_by_others(&folder, &["--replay"]);
+        assert_eq!(read.len(), 1);
+        assert_eq!(read["/page"], ["one"]);
+        let index = std::fs::read_to_string(folder.join("index.cdxj")).expect("an index");
+        assert_eq!(index.matches("warc/revisit").count(), revisits);
+        assert_eq!(index.lines().count(), 1 + revisits);
+        let _ = std::fs::remove_dir_all(&folder);
+    }
 }
 
 #[test]
@@ -153,7 +220,7 @@ fn what_was_acknowledged_survives_kills() {
     );
     drop(Collector::start(&folder, &[]));
     mend(&folder);
-    let read = read_by_others(&folder, &[]);
+    let read = read_by_others(&folder, &["--killed"]);
     for page in 0..7 {
         let expected: Vec<&String> = acknowledged
             .iter()
@@ -166,6 +233,65 @@ fn what_was_acknowledged_survives_kills() {
         assert!(found.len() <= expected.len() + 30);
     }
     let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// What a probe's deliveries say of a page is told: once that it is gone, once that it is back.
+#[test]
+fn a_page_that_is_gone_and_back_is_told() {
+    let folder = folder("gone");
+    let told = folder.with_extension("told");
+    let _ = std::fs::remove_file(&told);
+    let command = format!("tee -a '{}'", told.display());
+    let collector = Collector::start(&folder, &["--exec", &command]);
+    let url = "http://a.test/page";
+    let meta = serde_json::json!({ "url": url }).to_string();
+    let gone = [
+        frame(b'm', meta.as_bytes()),
+        frame(b'r', b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
+        frame(b'v', b"failed 0000000000000000"),
+    ]
+    .concat();
+    let there = |verdict: &str| frames(url, "one", verdict);
+    let deliveries = [
+        there("changed"),
+        there("same"),
+        gone.clone(),
+        gone,
+        there("same"),
+        there("same"),
+    ];
+    for delivery in &deliveries {
+        let (status, _) = collector.post(&request(delivery, "")).expect("an answer");
+        assert_eq!(status, "HTTP/1.1 200 OK");
+    }
+    // Another one, which comes last.
+    let other = "http://a.test/other";
+    assert!(collector.deliver(other, "one") && collector.deliver(other, "two"));
+    let text = || std::fs::read_to_string(&told).unwrap_or_default();
+    let came = (0..400).any(|_| {
+        std::thread::sleep(Duration::from_millis(25));
+        text().contains(other)
+    });
+    assert!(came, "{}", text());
+    let events: Vec<serde_json::Value> = text()
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let events: Vec<&str> = events
+        .iter()
+        .filter_map(|one| one["text"].as_str())
+        .collect();
+    let expected = [
+        "http://a.test/page is gone: status 404 (not found)",
+        "http://a.test/page is back",
+        "http://a.test/other has changed",
+    ];
+    assert_eq!(events, expected);
+    drop(collector);
+    let _ = (
+        std::fs::remove_dir_all(&folder),
+        std::fs::remove_file(&told),
+    );
 }
 
 /// News that a probe posts is passed on, and nothing else.

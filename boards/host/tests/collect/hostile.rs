@@ -60,6 +60,10 @@ fn hostile_deliveries_are_bounded() {
         b"POST /v1/exchanges HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000000000\r\n\r\n";
     let (status, _) = collector.post(huge).expect("an answer");
     assert_eq!(status, "HTTP/1.1 413 Content Too Large");
+    // It hears so, although more was to come when that was clear.
+    let long = frames(url, &"x".repeat(9 << 20), "changed");
+    let (status, _) = collector.post(&request(&long, "")).expect("an answer");
+    assert_eq!(status, "HTTP/1.1 413 Content Too Large");
     // A compressed bomb and a head of tricks are kept as they are, and unpacked by nobody.
     let trick = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nX-A: <script>\r\nX-B: \u{0}\u{1b}]0;\r\n\
         Transfer-Encoding: chunked\r\n\r\n3\r\n\u{1f}\u{8b}\r\n0\r\n\r\n";

@@ -2,7 +2,8 @@
 
 warcio checks every record and its digests, `surt` makes the same keys of URLs, the index leads to the
 records, and with `--replay` pywb serves every version to whoever asks for its moment. Prints the bodies
-of responses by path, oldest first. Arguments: the archive's folder, `--replay`.
+of responses by path, oldest first. Arguments: the archive's folder, `--replay`, and `--killed` if whoever
+wrote it was: a response that was written last may lack its request then.
 """
 
 import gzip
@@ -29,21 +30,31 @@ def check():
 
 
 def records():
-    """Every response and revisit: its place, and what it holds."""
-    found = {}
+    """Every response and revisit: its place, and what it holds.
+
+    A revisit refers to a response, and each response has the request that it answers."""
+    found, responses, requested, referred = {}, set(), [], set()
     for file in FILES:
         with open(file, "rb") as stream:
             iterator = ArchiveIterator(stream, check_digests="raise")
             for record in iterator:
                 kind, headers = record.rec_type, record.rec_headers
                 assert headers.get_header("WARC-Date") and record.format == "warc"
+                if kind == "request":
+                    requested.append(headers.get_header("WARC-Concurrent-To"))
+                if kind == "revisit":
+                    referred.add(headers.get_header("WARC-Refers-To"))
                 if kind not in ("response", "revisit"):
                     continue
                 body = record.raw_stream.read()
                 place = (file.name, iterator.get_record_offset())
                 found[place] = (kind, headers, record.http_headers, body)
                 if kind == "response":
+                    responses.add(headers.get_header("WARC-Record-ID"))
                     assert record.http_headers.get_header("Transfer-Encoding") is None
+    assert len(set(requested)) == len(requested) and responses.issuperset(requested), requested
+    assert responses == set(requested) or "--killed" in sys.argv, responses.difference(requested)
+    assert referred <= responses, referred - responses
     return found
 
 

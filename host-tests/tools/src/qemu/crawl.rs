@@ -151,6 +151,10 @@ pub struct Report {
     pub first: Option<u16>,
     /// First versions since the device started.
     pub firsts: u32,
+    /// Versions that the collector has acknowledged.
+    pub collected: usize,
+    /// Deliveries of versions that came to nothing, as far as the device knows.
+    pub uncollected: usize,
 }
 
 impl<'a> Crawl<'a> {
@@ -301,6 +305,8 @@ impl Report {
                 summary.robots_denied = totals.denied.into();
                 summary.bytes = totals.bytes;
             }
+            Some(LoggedEvent::Collected { .. }) => self.collected += 1,
+            Some(LoggedEvent::Uncollected { .. }) => self.uncollected += 1,
             Some(LoggedEvent::Resumed(resumed)) => summary.resumed_pages = resumed.pages.into(),
             Some(LoggedEvent::Collection {
                 found,
@@ -383,6 +389,16 @@ mod tests {
         let json = serde_json::to_value(&summary).expect("JSON");
         assert_eq!(json["freshness_estimate"], 0.5);
         assert_eq!(json["first_versions"], 2);
+    }
+
+    #[test]
+    fn what_was_collected_and_what_was_not_is_counted() {
+        let report = report(&[
+            "collected page=0 ms=12",
+            "not collected page=1 why=Slow",
+            "collected page=1 ms=9",
+        ]);
+        assert_eq!((report.collected, report.uncollected), (2, 1));
     }
 
     #[test]

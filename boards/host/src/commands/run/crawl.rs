@@ -100,6 +100,15 @@ pub(super) fn crawl_list<S: Future<Output = ()>>(
     });
     let token = token.transpose()?;
     let mut told = args.told.start(&connect, &resolve, unix_time())?;
+    if let Some(archive) = &archive
+        && (args.web.is_asked() || args.told.has_feed())
+    {
+        let pages = &listing.list.pages;
+        told.resume(archive, |url| {
+            let page = pages.iter().find(|page| page.url == url);
+            page.and_then(|page| page.name.clone())
+        })?;
+    }
     let collector = collector(args, &image)?;
     if let Some(url) = &collector {
         let post = Post::new(url.at(news::PATH), connect.clone(), resolve.clone());
