@@ -215,7 +215,11 @@ impl Planner {
         let report = entry.report?;
         entry.ledger.lapse(drift, now);
         let before = entry.ledger.committed(drift, now);
-        let grant = entry.ledger.grant(&report, epoch, budget, lease, now);
+        // From when the report came, which was sent before that: a grant that is given again, to a
+        // probe that has died meanwhile, makes nobody wait longer.
+        let grant = entry
+            .ledger
+            .grant(&report, epoch, budget, lease, entry.heard);
         let after = entry.ledger.committed(drift, now);
         self.free -= f64::from(after - before);
         Some(grant)
