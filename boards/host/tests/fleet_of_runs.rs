@@ -274,8 +274,10 @@ fn who_only_looks_sees_the_fleet_by_its_broker_and_that_its_planner_is_gone() {
     });
     let silent = view()["planner_silent_s"].as_f64();
     assert!(silent.is_some_and(|silent| silent > 10.0), "{silent:?}");
-    let said = std::fs::read_to_string(site.folder.join("monitor.log")).expect("a log");
-    assert!(said.contains("no word from the planner"), "{said}");
+    wait_for("a line about the planner", PATIENCE, || {
+        let said = std::fs::read_to_string(site.folder.join("monitor.log"));
+        said.is_ok_and(|said| said.contains("no word from the planner"))
+    });
 }
 
 /// Takes whatever is posted, and says what for: the first line of each request.
