@@ -239,43 +239,27 @@ fn demand(pages: &[(f32, f32)], price: f64) -> f64 {
 #[test]
 fn the_elasticity_of_a_report_is_that_of_all_its_pages_together() {
     // Fewer than are looked at, with rates that are certain.
-    let known: Vec<(f32, f32)> = (0..40)
-        .map(|number| {
-            let rate = 0.2 * 1.15_f32.powi(number);
-            (rate, 0.5 + (number * 7 % 11) as f32 * 0.2)
-        })
+    let paths = ["/1", "/2", "/3", "/4"];
+    let known: Vec<(f32, f32)> = (0..12)
+        .map(|number| (10.0 * 1.6_f32.powi(number), 1.0))
         .collect();
-    let host = Host {
-        pages: known.len() as u16,
-        ..Host::new("a.test", 0)
-    };
-    let urls: Vec<String> = (0..known.len())
-        .map(|number| format!("http://a.test/{number}"))
-        .collect();
-    let pages = known.iter().zip(&urls).map(|((rate, weight), url)| Page {
-        rate: Some(*rate),
-        confidence: 1e6,
-        weight: *weight,
-        ..Page::new(0, url)
-    });
-    let pages: Vec<Page<'_>> = pages.collect();
-    let bytes = Builder::new(&Config::new("dunlin/0.1"))
-        .hosts(&[host])
-        .pages(&pages)
-        .build()
-        .expect("a list");
     let mut seen = Vec::new();
-    for budget in [20.0, 100.0, 400.0] {
-        let image = Image::parse(&bytes).expect("a list");
-        let mut room = Room::new(&image);
-        let probe = Probe::new(image, room.memory(), 1, Still).expect("a probe");
-        let mut member = Member::new(7, 1, at(0), Drift::DEFAULT);
-        let report = member.report(&Outlook::default(), at(1));
-        let lease = Duration::from_secs(60);
-        let grant = GrantLedger::new(1).grant(&report, 1, budget, lease, at(1));
-        assert!(member.granted(&grant));
-        probe.obey(&member);
-        let outlook = probe.outlook((100, 100, 1e6));
+    for budget in [500.0, 5_000.0, 20_000.0] {
+        let setting = Setting {
+            seconds: 3_000,
+            per_day: Some(budget),
+            rates: known.iter().map(|(rate, _)| *rate).enumerate().collect(),
+            confidence: 1e6,
+            ..Setting::of(
+                GAP,
+                &[("a.test", &paths), ("b.test", &paths), ("c.test", &paths)],
+            )
+        };
+        let mut outlook = Outlook::default();
+        let look = |_: &World, probe: &WorldProbe<'_, '_>| {
+            outlook = probe.outlook((100, 100, 1e6));
+        };
+        setting.run_keeping(None::<NoStore>, served, look);
         let price = f64::from(outlook.price);
         let half = 0.5_f64.exp();
         let expected = (demand(&known, price / half) / demand(&known, price * half)).ln();
@@ -287,34 +271,6 @@ fn the_elasticity_of_a_report_is_that_of_all_its_pages_together() {
     // Neither end of the range that is allowed, and not the same everywhere.
     assert!(seen.iter().all(|one| (0.06..2.9).contains(one)), "{seen:?}");
     assert!(seen[0] > seen[2] * 1.1, "{seen:?}");
-}
-
-/// What a probe of a list needs, made large enough for it.
-struct Room {
-    tables: DynTables,
-    pages: Vec<PageMemory>,
-    hosts: Vec<HostMemory>,
-    redirects: Vec<u8>,
-}
-
-impl Room {
-    fn new(image: &Image<'_>) -> Self {
-        Self {
-            tables: DynTables::new(image.pages(), image.hosts()),
-            pages: vec![PageMemory::NEW; image.pages()],
-            hosts: vec![HostMemory::NEW; image.hosts()],
-            redirects: vec![0; 1_000],
-        }
-    }
-
-    fn memory(&mut self) -> Memory<'_> {
-        Memory {
-            scheduler: self.tables.scheduler(Settings::DEFAULT),
-            pages: &mut self.pages,
-            hosts: &mut self.hosts,
-            redirects: &mut self.redirects,
-        }
-    }
 }
 
 /// A board on which nothing happens.
@@ -364,8 +320,17 @@ fn what_others_have_learnt_is_believed_bit_by_bit_but_for_what_is_certain_or_non
         .build()
         .expect("a list");
     let image = Image::parse(&bytes).expect("a list");
-    let mut room = Room::new(&image);
-    let probe = Probe::new(image, room.memory(), 1, Still).expect("a probe");
+    let mut tables = DynTables::new(image.pages(), image.hosts());
+    let mut pages = vec![PageMemory::NEW; image.pages()];
+    let mut hosts = vec![HostMemory::NEW; image.hosts()];
+    let mut redirects = vec![0; 1_000];
+    let memory = Memory {
+        scheduler: tables.scheduler(Settings::DEFAULT),
+        pages: &mut pages,
+        hosts: &mut hosts,
+        redirects: &mut redirects,
+    };
+    let probe = Probe::new(image, memory, 1, Still).expect("a probe");
     let before = [1, 2, 3].map(|page| probe.learnt(page).map(|found| found.parts()));
     assert_eq!(probe.seed(), 1);
     let parts = probe.learnt(0).map(|found| found.parts());
