@@ -213,10 +213,19 @@ impl Coordinator {
             outbox: Vec::new(),
         };
         coordinator.check_lists()?;
-        coordinator.recall(&saved, lease, now);
+        if !fresh {
+            coordinator.recall(&saved, lease, now);
+        }
         let made = coordinator.make_lists(now);
         let path = coordinator.folder.path().to_owned();
-        made.and_then(|()| coordinator.save())
+        // A new folder has a file of budgets from the start on: none is one that was lost.
+        let begun = match fresh {
+            true => coordinator.folder.save_budgets(&[]),
+            false => Ok(()),
+        };
+        begun
+            .and(made)
+            .and_then(|()| coordinator.save())
             .map_err(|why| Error::writing(&path, why))?;
         Ok(coordinator)
     }
@@ -230,16 +239,18 @@ impl Coordinator {
     /// Takes over who has what.
     fn recall(&mut self, saved: &Saved, lease: Duration, now: Instant) {
         let budgets = self.folder.load_budgets();
+        if budgets.is_none() {
+            // Nobody knows who has what of the budget: nothing is granted until all leases are over.
+            let drift = self.settings.drift;
+            self.planner.hold(now + drift.lengthen(lease));
+        }
+        let budgets = budgets.unwrap_or_default();
         for probe in &saved.probes {
             let Some(number) = self.roster.add(&probe.name) else {
                 continue;
             };
-            // Where nobody knows, it may have everything.
-            let unknown = self.settings.budget;
-            let budget = match &budgets {
-                Some(budgets) => budgets.get(number).copied().unwrap_or(0.0),
-                None => unknown,
-            };
+            // What was granted was saved before.
+            let budget = budgets.get(number).copied().unwrap_or(0.0);
             let ledger = GrantLedger::restarted(probe.list, budget, lease, now);
             self.planner.add(ledger);
             if let Some(known) = self.roster.get_mut(number) {
