@@ -9,7 +9,7 @@ use crate::time::{Duration, Instant};
 pub struct GrantLedger {
     /// The version of the list that was made for it.
     list: u32,
-    /// When the last grant was sent, and for how long it holds.
+    /// When the last to end of all grants was sent, and how long the longest holds.
     granted: Option<(Instant, Duration)>,
     number: u32,
     /// The last grant's budget.
@@ -69,7 +69,15 @@ impl GrantLedger {
         self.number += 1;
         self.last = budget;
         self.most = self.most.max(budget);
-        self.granted = Some((now, lease));
+        // A planner that starts again with a shorter lease has not taken back the longer one, and
+        // clocks differ by more in that.
+        self.granted = match self.granted {
+            Some((then, longer)) if longer > lease => {
+                let later = (now + lease).since(then + longer);
+                Some((then + later, longer))
+            }
+            _ => Some((now, lease)),
+        };
         Grant {
             boot: report.boot,
             seq: report.seq,

@@ -90,6 +90,15 @@ impl Log {
             .collect()
     }
 
+    /// How often a page was asked for.
+    fn count(&self, host: &str, path: &str) -> usize {
+        let log = self.0.lock().expect("no panic");
+        let own = log
+            .iter()
+            .filter(|(at, page, ..)| at == host && page == path);
+        own.count()
+    }
+
     /// No two requests to a host were closer than its politeness; how many there were.
     fn judge(&self) -> usize {
         let mut last: HashMap<String, Instant> = HashMap::new();
@@ -104,17 +113,28 @@ impl Log {
     }
 }
 
-/// `dunlin run` as a probe.
+/// The file with somebody's URL, as options take it.
+fn url_of(site: &Site, name: &str) -> String {
+    let file = site.folder.join(format!("{name}.url"));
+    format!("@{}", file.display())
+}
+
+/// `dunlin run` as a probe, or another program that lasts.
 struct Run(Child);
 
 impl Run {
     fn start(site: &Site, name: &str, options: &[&str]) -> Self {
-        let url = site.folder.join(format!("{name}.url"));
+        let url = url_of(site, name);
+        let run = ["run", "--fleet", &url, "--lease", "4s"];
+        let arguments = [&run[..], &["--resolve", "*=127.0.0.1"], options].concat();
+        Self::program(site, name, &arguments)
+    }
+
+    /// Its words are in a file with this name.
+    fn program(site: &Site, name: &str, arguments: &[&str]) -> Self {
         let log = std::fs::File::create(site.folder.join(format!("{name}.log"))).expect("a log");
         let child = Command::new(env!("CARGO_BIN_EXE_dunlin"))
-            .args(["run", "--fleet", &format!("@{}", url.display())])
-            .args(["--lease", "4s", "--resolve", "*=127.0.0.1"])
-            .args(options)
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -179,6 +199,85 @@ fn two_runs_share_a_web_and_one_takes_over_from_the_other() {
     let requests = log.judge();
     println!("{requests} requests");
     assert!(requests > 30, "{requests} requests");
+}
+
+#[test]
+fn a_page_that_is_pulled_is_visited_long_before_its_turn() {
+    let log = Log::default();
+    let port = log.serve();
+    let [busy, quiet] = ["busy", "quiet"].map(|name| format!("{name}.test:{port}"));
+    // Next to nothing is to be gained by a second look at the quiet page.
+    let pages =
+        format!("url,weight,changes_per_day\nhttp://{busy}/,1,2000\nhttp://{quiet}/,0.001,0.001\n");
+    let site = Site::new("pull", 1, &pages);
+    let mut arguments = site.planner_arguments("state");
+    let place = arguments.iter().position(|word| word == "--crawls-per-day");
+    // One fetch in five seconds.
+    arguments[place.expect("an option") + 1] = "17280".into();
+    let _planner = scripted::Planner::start(&arguments, &site.folder);
+    let _run = Run::start(&site, "p1", &[]);
+    wait_for("visits to the busy page", PATIENCE, || {
+        log.count(&busy, "/") >= 3
+    });
+    let before = log.count(&quiet, "/");
+    assert!(before <= 1, "{before} visits to a page that never changes");
+    assert!(
+        site.ask(&["pull", &format!("http://{quiet}/")])
+            .status
+            .success()
+    );
+    let others = log.count(&busy, "/");
+    wait_for("a visit to the quiet page", PATIENCE, || {
+        log.count(&quiet, "/") > before
+    });
+    // It is the next one, but for what was on its way when the order was given.
+    let others = log.count(&busy, "/") - others;
+    assert!(others <= 3, "{others} visits to the busy page before it");
+    log.judge();
+}
+
+#[test]
+fn who_only_looks_sees_the_fleet_by_its_broker_and_that_its_planner_is_gone() {
+    let log = Log::default();
+    let port = log.serve();
+    let site = Site::new("seen", 1, &format!("url\nhttp://h0.test:{port}/\n"));
+    let planner = site.planner();
+    let _run = Run::start(&site, "p1", &[]);
+    let web = scripted::free_port();
+    let arguments = ["monitor", "--fleet", &url_of(&site, "monitor")];
+    let shown = ["--web", &web.to_string()];
+    let _monitor = Run::program(&site, "monitor", &[&arguments[..], &shown].concat());
+    wait_for("somebody who shows it", PATIENCE, || {
+        TcpStream::connect(("127.0.0.1", web)).is_ok()
+    });
+    let view = || {
+        let answer = site.get(web, "/fleet.json");
+        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        serde_json::from_str::<serde_json::Value>(body).expect("JSON")
+    };
+    let lease = |view: &serde_json::Value| view["probes"][0]["lease_s"].as_f64().unwrap_or(0.0);
+    wait_for("a probe with a lease", PATIENCE, || {
+        let view = view();
+        view["probes"][0]["id"] == "p1" && lease(&view) > 0.0
+    });
+    let page = site.get(web, "/");
+    assert!(page.contains("<td>p1</td>"), "{page}");
+    assert!(!page.contains("no word from the planner"), "{page}");
+    let figures = site.get(web, "/metrics");
+    let pages = "dunlin_fleet_probe_pages{fleet=\"test\",probe=\"p1\"} 1";
+    assert!(figures.contains(pages), "{figures}");
+    // The planner is gone, and nobody says so: leases run out, and somebody notices.
+    planner.kill();
+    wait_for("a lease that is over", PATIENCE, || lease(&view()) == 0.0);
+    wait_for("a word about the planner", PATIENCE, || {
+        site.get(web, "/").contains("no word from the planner")
+    });
+    let silent = view()["planner_silent_s"].as_f64();
+    assert!(silent.is_some_and(|silent| silent > 10.0), "{silent:?}");
+    wait_for("a line about the planner", PATIENCE, || {
+        let said = std::fs::read_to_string(site.folder.join("monitor.log"));
+        said.is_ok_and(|said| said.contains("no word from the planner"))
+    });
 }
 
 /// Takes whatever is posted, and says what for: the first line of each request.

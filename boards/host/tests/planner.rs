@@ -223,6 +223,23 @@ fn what_was_learnt_goes_to_the_next_owner_bit_by_bit_and_orders_are_obeyed_once(
     }
     web.judge();
 
+    // Nobody's password is in a list, nor in anything else that the planner keeps.
+    let mut files = 0;
+    for folder in ["state", "state/lists"] {
+        for entry in std::fs::read_dir(site.folder.join(folder)).expect("a folder") {
+            let path = entry.expect("a file").path();
+            let bytes = std::fs::read(&path).unwrap_or_default();
+            files += 1;
+            for user in ["planner", "monitor", "home", "p1", "p2"] {
+                let password = site.url(user).password;
+                let mut places = bytes.windows(password.len());
+                let found = places.any(|place| place == password.as_bytes());
+                assert!(!found, "{user}'s password in {}", path.display());
+            }
+        }
+    }
+    assert!(files >= 6, "{files} files");
+
     // Seen.
     let figures = site.get(site.web, "/metrics");
     assert!(figures.contains("dunlin_fleet_probe_pages{fleet=\"test\",probe=\"p2\"} 6"));
@@ -246,9 +263,8 @@ fn what_was_learnt_goes_to_the_next_owner_bit_by_bit_and_orders_are_obeyed_once(
         let probe = heard.get("dunlin/1/test/planner/probe/p2");
         probe.is_some_and(|probe| serde_json::from_slice::<serde_json::Value>(probe).is_ok())
     });
-    // Home Assistant, which has the credentials of who only looks, finds each probe that was ever
-    // there, and where its figures are.
-    let home = Listener::start(&site.url("monitor"), "monitor", "homeassistant/#");
+    // Home Assistant finds each probe that was ever there, and where its figures are.
+    let home = Listener::start(&site.url("home"), "home", "homeassistant/#");
     wait_for(
         "Home Assistant finds five sensors a probe",
         PATIENCE,
@@ -265,6 +281,11 @@ fn what_was_learnt_goes_to_the_next_owner_bit_by_bit_and_orders_are_obeyed_once(
         let state = config["state_topic"].as_str().expect("a topic");
         assert_eq!(state, format!("dunlin/1/test/planner/probe/{probe}"));
         assert!(listed.heard().contains_key(state), "nothing at {state}");
+    }
+    // Both are still there: a broker ends the connection of a user who connects once more.
+    for (who, listener) in [("monitor", &listed), ("home", &home)] {
+        assert!(listener.is_connected(), "{who} has lost its connection");
+        assert_eq!(listener.refusals(), 0, "{who} was sent away");
     }
     assert!(planner.is_running());
 }
@@ -429,7 +450,7 @@ fn init_writes_what_is_safe_and_nothing_twice() {
     for line in ["allow_anonymous false", "use_username_as_clientid true"] {
         assert!(text.lines().any(|found| found == line), "{line}");
     }
-    for file in ["p1.url", "planner.url", "broker/passwords"] {
+    for file in ["p1.url", "planner.url", "home.url", "broker/passwords"] {
         let found = std::fs::metadata(site.folder.join(file)).expect("a file");
         assert_eq!(found.permissions().mode() & 0o077, 0, "{file}");
     }

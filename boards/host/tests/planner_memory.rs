@@ -1,4 +1,9 @@
-//! What a page takes in a planner's memory, beside the text of its URL.
+//! What a page takes in a planner's memory, beside the text of its URL, and what it takes to plan
+//! anew when a fleet has grown. As large as the largest, in a few minutes:
+//!
+//! ```text
+//! DUNLIN_PAGES=25000000 cargo test --release -p dunlin-host --test planner_memory -- --nocapture
+//! ```
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::PathBuf;
@@ -18,12 +23,20 @@ use dunlin_host::lists::pages::{ListedChange, ListedPage};
 
 /// Bytes a page, beside its URL.
 const MOST: f64 = 64.0;
-/// Of a processor, for one turn of the planner: as much as 25 million pages may take.
-const LONGEST_TURN: std::time::Duration = std::time::Duration::from_secs(60);
+/// Of a processor, to plan anew for 25 million pages on 10,000 probes: all that is heard, planned,
+/// written and said from the moment at which the second half of the probes comes.
+const LONGEST_PLAN: std::time::Duration = std::time::Duration::from_secs(60);
+/// Bytes a page that are allocated meanwhile, in all: the same on every computer, and many times as
+/// much where the whole state is written for every report.
+const MOST_ALLOCATED: f64 = 4_000.0;
 const FLEET: &str = "roof";
 const POLITENESS: Duration = Duration::from_secs(10);
 /// Pages of a probe, on average.
 const A_PROBE: usize = 2_500;
+/// Reports that come between two turns of the planner, twenty of which are a second's: all probes
+/// report within half a minute.
+const TOGETHER: usize = 16;
+const TURN: Duration = Duration::from_millis(50);
 
 /// Counts what is allocated, and the most that ever was.
 struct Counting;
@@ -33,12 +46,14 @@ static COUNTING: Counting = Counting;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static MOST_HELD: AtomicUsize = AtomicUsize::new(0);
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: all is the system's own, which is only counted.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let held = HELD.fetch_add(layout.size(), Relaxed) + layout.size();
         MOST_HELD.fetch_max(held, Relaxed);
+        ALLOCATED.fetch_add(layout.size(), Relaxed);
         // SAFETY: as the caller promises.
         unsafe { System.alloc(layout) }
     }
@@ -112,9 +127,20 @@ fn worked() -> std::time::Duration {
     std::time::Duration::from_nanos(nanos.expect("a number"))
 }
 
-/// Probes report, the planner gives them lists, and they take them; the processor's time that the
-/// planner took to plan, with the lists that it wrote.
-fn pass(coordinator: &mut Coordinator, probes: &mut [Member], now: Instant) -> std::time::Duration {
+/// What a planner's work takes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Work {
+    /// Of a processor.
+    time: std::time::Duration,
+    /// Bytes that were allocated, in all.
+    allocated: usize,
+    /// The longest of its turns.
+    turn: std::time::Duration,
+}
+
+/// Every probe reports once, some of them between two turns of the planner; it gives them lists, and
+/// they take them. What hearing, planning, and writing lists and state take is added.
+fn pass(coordinator: &mut Coordinator, probes: &mut [Member], now: &mut Instant, work: &mut Work) {
     let outlook = Outlook {
         price: 0.01,
         elasticity: 1.0,
@@ -123,29 +149,39 @@ fn pass(coordinator: &mut Coordinator, probes: &mut [Member], now: Instant) -> s
         link: 1e6,
         ..Outlook::default()
     };
-    for (number, probe) in probes.iter_mut().enumerate() {
-        let report = probe.report(&outlook, now);
-        let place = topic(FLEET, &format!("p{number}"), ProbeTopic::Report).expect("a name");
-        let mut buffer = [0; LONGEST];
-        let bytes = encode(&report, &mut buffer).expect("short");
-        coordinator.heard(&place, bytes, false, now);
-    }
-    let start = worked();
-    let outbox = coordinator.tick(now).expect("saved");
-    let planned = worked() - start;
-    for message in &outbox {
-        let place = read_topic(FLEET, &message.topic);
-        if let Some((name, ProbeTopic::List)) = place {
-            let number: usize = name[1..].parse().expect("a number");
-            let notice: ListNotice<'_> = decode(&message.payload).expect("a notice");
-            probes[number].take_list(notice.version, now);
+    for first in (0..probes.len()).step_by(TOGETHER) {
+        *now += TURN;
+        let some = probes.iter_mut().enumerate().skip(first).take(TOGETHER);
+        let report = |(number, probe): (usize, &mut Member)| {
+            let report = probe.report(&outlook, *now);
+            let place = topic(FLEET, &format!("p{number}"), ProbeTopic::Report).expect("a name");
+            let mut buffer = [0; LONGEST];
+            let bytes = encode(&report, &mut buffer).expect("short");
+            (place.as_str().to_owned(), bytes.to_vec())
+        };
+        let reports: Vec<(String, Vec<u8>)> = some.map(report).collect();
+        let (start, before) = (worked(), ALLOCATED.load(Relaxed));
+        for (place, bytes) in &reports {
+            coordinator.heard(place, bytes, false, *now);
+        }
+        let outbox = coordinator.tick(*now).expect("saved");
+        let turn = worked() - start;
+        work.time += turn;
+        work.turn = work.turn.max(turn);
+        work.allocated += ALLOCATED.load(Relaxed) - before;
+        for message in &outbox {
+            let place = read_topic(FLEET, &message.topic);
+            if let Some((name, ProbeTopic::List)) = place {
+                let number: usize = name[1..].parse().expect("a number");
+                let notice: ListNotice<'_> = decode(&message.payload).expect("a notice");
+                probes[number].take_list(notice.version, *now);
+            }
         }
     }
-    planned
 }
 
 #[test]
-fn a_page_takes_64_bytes_at_most_beside_its_url() {
+fn a_page_takes_64_bytes_at_most_and_a_fleet_that_has_grown_is_planned_anew() {
     // As many as somebody wants to know of.
     let wanted = std::env::var("DUNLIN_PAGES").ok();
     let pages = match (wanted, std::env::var_os("DUNLIN_LONG")) {
@@ -183,20 +219,28 @@ fn a_page_takes_64_bytes_at_most_beside_its_url() {
     let mut probes: Vec<Member> = (0..pages / A_PROBE).map(probe).collect();
     // Half of them join later: the others give pages away, and have two lists, the one in force and
     // the one before.
-    let mut longest = std::time::Duration::ZERO;
-    for count in [probes.len() / 2, probes.len()] {
+    let count = probes.len();
+    let [first, again] = [count / 2, count].map(|count| {
+        let mut work = Work::default();
         for _ in 0..6 {
             now += Duration::from_secs(20);
-            longest = longest.max(pass(&mut coordinator, &mut probes[..count], now));
+            pass(&mut coordinator, &mut probes[..count], &mut now, &mut work);
         }
-    }
+        let view = coordinator.view(now);
+        assert_eq!((view.pages_without_owner, view.hosts_moving), (0, 0));
+        work
+    });
     let view = coordinator.view(now);
-    assert_eq!(view.pages_without_owner, 0);
     assert!(view.probes.iter().all(|probe| probe.pages > 0));
     let lists = view.probes.iter().map(|probe| probe.list);
     let held = a_page(HELD.load(Relaxed) - before);
     let most = a_page(MOST_HELD.load(Relaxed) - before);
-    println!("the longest of the planner's turns took {longest:?} of a processor");
+    let allocated = again.allocated as f64 / pages as f64;
+    for (what, work) in [("the first plan", first), ("the next one", again)] {
+        let Work { time, turn, .. } = work;
+        println!("{what} took {time:?} of a processor, its longest turn {turn:?}");
+    }
+    println!("{allocated:.0} B a page were allocated for the next one");
     println!(
         "{pages} pages on {} hosts, {} probes with {} lists so far: {held:.1} B a page, {most:.1} B at most \
          while planning",
@@ -205,7 +249,11 @@ fn a_page_takes_64_bytes_at_most_beside_its_url() {
         lists.sum::<u32>(),
     );
     assert!(held <= MOST, "{held} B a page");
-    assert!(longest <= LONGEST_TURN, "{longest:?}");
+    assert!(allocated <= MOST_ALLOCATED, "{allocated} B a page");
+    // Where minutes are spent on it: a limit of a processor's time means nothing for a small fleet.
+    if pages >= 2_000_000 {
+        assert!(again.time <= LONGEST_PLAN, "{:?}", again.time);
+    }
     drop(coordinator);
     std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -64,6 +64,24 @@ fn a_planner_of_an_earlier_epoch_is_not_obeyed() {
 }
 
 #[test]
+fn a_planner_that_starts_with_a_shorter_lease_waits_for_the_longer_one() {
+    let (mut probe, ..) = leased();
+    let longest = probe.leased_until();
+    // It has just been killed, and starts again.
+    let mut ledger = GrantLedger::restarted(3, 100.0, LEASE, at(12));
+    let over = ledger.leased_until(DRIFT);
+    for minute in 1..70 {
+        let now = at(12 + minute * 60);
+        let report = probe.report(&Outlook::default(), now);
+        let grant = ledger.grant(&report, 2, 50.0, Duration::from_secs(61), now);
+        assert!(probe.granted(&grant));
+        assert!(probe.leased_until() >= longest, "the probe keeps it");
+        let until = ledger.leased_until(DRIFT);
+        assert!(until >= over, "given away at {until:?}, before {over:?}");
+    }
+}
+
+#[test]
 fn a_wrong_clock_has_no_part_in_a_lease() {
     // The probe believes to be in another century; only lengths of time count.
     let then = Instant::from_micros(u64::MAX / 2);

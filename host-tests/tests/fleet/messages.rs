@@ -43,11 +43,8 @@ fn visits(count: usize) -> Visits {
     }
 }
 
-/// Writes a message if its file is missing, and compares it with that.
-fn golden<T>(name: &str, message: &T)
-where
-    T: serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug,
-{
+/// Writes a message if its file is missing, and compares it with that; the bytes of the file.
+fn written<T: serde::Serialize>(name: &str, message: &T) -> Vec<u8> {
     let mut buffer = [0; LONGEST];
     let bytes = encode(message, &mut buffer).expect("room for a message");
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/data/fleet");
@@ -57,6 +54,15 @@ where
         panic!("{file} was missing and has been written: look at it, and keep it")
     });
     assert_eq!(bytes, kept, "{name} is written as it was");
+    kept
+}
+
+/// A message is written as it was, and read from the file.
+fn golden<T>(name: &str, message: &T)
+where
+    T: serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug,
+{
+    let kept = written(name, message);
     assert_eq!(decode::<T>(&kept).as_ref(), Ok(message), "{name}");
     for length in 0..kept.len() {
         assert!(decode::<T>(&kept[..length]).is_err(), "{name} cut off");
@@ -111,9 +117,11 @@ fn a_list_is_announced_with_its_address() {
         length: 120_000,
         url: "http://192.0.2.1:7007/list/p1/1794000001",
     };
-    let mut buffer = [0; LONGEST];
-    let bytes = encode(&notice, &mut buffer).expect("room");
-    assert_eq!(decode::<ListNotice<'_>>(bytes), Ok(notice));
+    let kept = written("list", &notice);
+    assert_eq!(decode::<ListNotice<'_>>(&kept), Ok(notice));
+    for length in 0..kept.len() {
+        assert!(decode::<ListNotice<'_>>(&kept[..length]).is_err());
+    }
 }
 
 #[test]

@@ -222,6 +222,64 @@ fn a_report_says_what_a_fetch_is_worth() {
     assert!((0.05..=3.0).contains(&outlook.elasticity), "{outlook:?}");
 }
 
+/// Visits a day that pages with these rates and weights ask for at a price, in the best plan: those
+/// after which one more is worth the price (Cho, section 5.3).
+fn demand(pages: &[(f32, f32)], price: f64) -> f64 {
+    let visits = |(rate, weight): &(f32, f32)| {
+        let rate = f64::from(*rate);
+        let wanted = price * rate / f64::from(*weight);
+        // Changes between two visits at which 1 − (1 + x)e^−x is that.
+        let (mut low, mut high) = (0.0_f64, 50.0_f64);
+        for _ in 0..100 {
+            let middle = (low + high) / 2.0;
+            match 1.0 - (1.0 + middle) * (-middle).exp() < wanted {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        if wanted < 1.0 { rate / low } else { 0.0 }
+    };
+    pages.iter().map(visits).sum()
+}
+
+#[test]
+fn the_elasticity_of_a_report_is_that_of_all_its_pages_together() {
+    // Fewer than are looked at, with rates that are certain.
+    let paths = ["/1", "/2", "/3", "/4"];
+    let known: Vec<(f32, f32)> = (0..12)
+        .map(|number| (10.0 * 1.6_f32.powi(number), 1.0))
+        .collect();
+    let mut seen = Vec::new();
+    for budget in [500.0, 5_000.0, 20_000.0] {
+        let setting = Setting {
+            // Before it doubts what it was told, for nothing changes here.
+            seconds: 300,
+            per_day: Some(budget),
+            rates: known.iter().map(|(rate, _)| *rate).enumerate().collect(),
+            confidence: 1e6,
+            ..Setting::of(
+                GAP,
+                &[("a.test", &paths), ("b.test", &paths), ("c.test", &paths)],
+            )
+        };
+        let mut outlook = Outlook::default();
+        let look = |_: &World, probe: &WorldProbe<'_, '_>| {
+            outlook = probe.outlook((100, 100, 1e6));
+        };
+        setting.run_keeping(None::<NoStore>, served, look);
+        let price = f64::from(outlook.price);
+        let half = 0.5_f64.exp();
+        let expected = (demand(&known, price / half) / demand(&known, price * half)).ln();
+        let elasticity = f64::from(outlook.elasticity);
+        println!("budget {budget}: price {price}, elasticity {elasticity}, expected {expected}");
+        assert!((elasticity / expected - 1.0).abs() < 0.02, "of {expected}");
+        seen.push(elasticity);
+    }
+    // Neither end of the range that is allowed, and not the same everywhere.
+    assert!(seen.iter().all(|one| (0.06..2.9).contains(one)), "{seen:?}");
+    assert!(seen[0] > seen[2] * 1.1, "{seen:?}");
+}
+
 /// A board on which nothing happens.
 struct Still;
 

@@ -40,7 +40,8 @@ use crate::output::{self, Format, Table};
 ///
 /// `loss` is the share of the central optimum's freshness that is lost after `rounds` of grants
 /// (`equal_loss`: with equal shares; `second_loss`: after two rounds). `violations` counts hosts
-/// that were given away too soon and budgets that were exceeded. `fixed_loss` is what equal budgets
+/// that were given away too soon and budgets that were exceeded. Then one probe in a hundred falls
+/// silent, and its pages go to others: `churned_loss` is after two rounds with these. `fixed_loss` is what equal budgets
 /// that cannot be changed lose with hosts assigned by name, `rehomed_loss` that after
 /// `rehomed_pages` of the pages have moved.
 #[derive(Debug, clap::Args)]
@@ -238,8 +239,13 @@ fn init(args: &InitArgs, format: Format) -> Result<(), Error> {
     }
     let file = |path: &PathBuf| path.display().to_string();
     if format == Format::Csv {
-        let mut table = Table::new(&["configuration", "planner", "monitor", "probes"]);
-        let common = [&written.configuration, &written.planner, &written.monitor];
+        let mut table = Table::new(&["configuration", "planner", "monitor", "home", "probes"]);
+        let common = [
+            &written.configuration,
+            &written.planner,
+            &written.monitor,
+            &written.home,
+        ];
         for probe in &written.probes {
             table.row(common.into_iter().chain([probe]).map(file).collect());
         }
@@ -255,6 +261,7 @@ fn init(args: &InitArgs, format: Format) -> Result<(), Error> {
         "dunlin fleet --broker @FILE".into(),
     ]);
     table.row(vec![file(&written.monitor), "who only looks".into()]);
+    table.row(vec![file(&written.home), "Home Assistant".into()]);
     for probe in &written.probes {
         table.row(vec![file(probe), "a probe's --fleet".into()]);
     }
@@ -327,6 +334,7 @@ fn table(simulated: &Simulated, show: impl Fn(f64, usize) -> String) -> Table {
         "liars_share",
         "left_pages",
         "moved_pages",
+        "churned_loss",
         "fixed_loss",
         "rehomed_loss",
         "rehomed_pages",
@@ -344,6 +352,7 @@ fn table(simulated: &Simulated, show: impl Fn(f64, usize) -> String) -> Table {
         share(simulated.liars_share),
         simulated.left_pages.to_string(),
         simulated.moved_pages.to_string(),
+        share(simulated.churned_loss),
         share(simulated.fixed_loss),
         share(simulated.rehomed_loss),
         share(simulated.rehomed_pages),

@@ -1,6 +1,6 @@
 //! `dunlin fleet watch`: a fleet as its broker tells it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use crate::board::net::{HostConnect, HostResolve};
 use crate::error::Error;
 use crate::fleet::broker_url::BrokerUrl;
 use crate::fleet::link::{self, Outgoing, Peer};
+use crate::fleet::roster::MOST_PROBES;
 use crate::fleet::view::{FleetView, ProbeView, csv, fleet_topic, line, probe_topic};
 use crate::lists::trust;
 use crate::output::{self, Format};
@@ -41,23 +42,37 @@ pub struct WatchArgs {
 /// # Errors
 /// An address cannot be listened on.
 pub fn run(args: &WatchArgs, format: Format) -> Result<(), Error> {
-    args.web.check()?;
-    let fleet = &args.broker.fleet;
-    let view = FleetView {
-        fleet: fleet.clone(),
-        ..FleetView::default()
-    };
-    let view = Arc::new(Mutex::new(view));
-    let looked = Arc::clone(&view);
+    watch(
+        &args.broker,
+        args.ca.as_deref(),
+        args.seconds,
+        &args.web,
+        format,
+    )
+}
+
+/// Watches a fleet until it is told to stop, or for so many seconds.
+///
+/// # Errors
+/// An address cannot be listened on.
+pub(super) fn watch(
+    broker: &BrokerUrl,
+    ca: Option<&Path>,
+    seconds: Option<u64>,
+    web: &WebArgs,
+    format: Format,
+) -> Result<(), Error> {
+    web.check()?;
+    let fleet = &broker.fleet;
+    let heard = Arc::new(Mutex::new(Heard::new(fleet)));
+    let looked = Arc::clone(&heard);
     let look = move || {
-        looked
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let heard = looked.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.view()
     };
-    show(&args.web, Arc::new(look))?;
+    show(web, Arc::new(look))?;
     let settings = link::Settings {
-        url: args.broker.clone(),
+        url: broker.clone(),
         client: format!("dunlin-watch-{}", std::process::id()),
         filters: vec![(format!("dunlin/1/{fleet}/planner/#"), false)],
         will: None,
@@ -65,18 +80,70 @@ pub fn run(args: &WatchArgs, format: Format) -> Result<(), Error> {
     let mut watcher = Watcher {
         probes: probe_topic(fleet, ""),
         whole: fleet_topic(fleet),
-        view,
+        heard,
         format,
         names_said: false,
         said: None,
         away: false,
     };
-    let authorities = args.ca.as_deref().map(trust::authorities).transpose()?;
-    let connect = HostConnect::to_broker(&args.broker.host, authorities.unwrap_or_default());
+    let authorities = ca.map(trust::authorities).transpose()?;
+    let connect = HostConnect::to_broker(&broker.host, authorities.unwrap_or_default());
     let resolve = HostResolve::default();
-    let stop = until_told(args.seconds)?;
+    let stop = until_told(seconds)?;
     async_io::block_on(stop.or(link::serve(&settings, &connect, &resolve, &mut watcher)));
     Ok(())
+}
+
+/// What was heard of a fleet, and when: time passes for leases when nobody says so any more.
+struct Heard {
+    view: FleetView,
+    /// When the planner was last heard of, …
+    whole: Instant,
+    /// … and each of the probes.
+    probes: Vec<Instant>,
+}
+
+impl Heard {
+    fn new(fleet: &str) -> Self {
+        Self {
+            view: FleetView {
+                fleet: fleet.to_owned(),
+                ..FleetView::default()
+            },
+            whole: Instant::now(),
+            probes: Vec::new(),
+        }
+    }
+
+    /// The fleet as it is now, by what was heard.
+    fn view(&self) -> FleetView {
+        let mut view = self.view.clone();
+        view.planner_silent_s = self.whole.elapsed().as_secs_f64();
+        for (probe, heard) in view.probes.iter_mut().zip(&self.probes) {
+            probe.lease_s = (probe.lease_s - heard.elapsed().as_secs_f64()).max(0.0);
+        }
+        view
+    }
+
+    fn take_whole(&mut self, whole: FleetView, kept: bool) {
+        let probes = std::mem::take(&mut self.view.probes);
+        self.view = FleetView { probes, ..whole };
+        if !kept {
+            self.whole = Instant::now();
+        }
+    }
+
+    /// Of a message that the broker has kept nobody knows how old it is: its lease holds no longer
+    /// than it says.
+    fn take_probe(&mut self, id: &str, probe: ProbeView) {
+        let mut known = self.view.probes.iter_mut().zip(&mut self.probes);
+        if let Some((known, heard)) = known.find(|(known, _)| known.id == id) {
+            (*known, *heard) = (probe, Instant::now());
+        } else if self.probes.len() < MOST_PROBES {
+            self.view.probes.push(probe);
+            self.probes.push(Instant::now());
+        }
+    }
 }
 
 /// Listens to a fleet, and prints what it hears.
@@ -84,7 +151,7 @@ struct Watcher {
     /// What the topics of probes begin with.
     probes: String,
     whole: String,
-    view: Arc<Mutex<FleetView>>,
+    heard: Arc<Mutex<Heard>>,
     format: Format,
     /// Whether the names of columns were printed.
     names_said: bool,
@@ -93,20 +160,14 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn take(&self, topic: &str, payload: &[u8]) -> Option<()> {
-        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+    fn take(&self, topic: &str, payload: &[u8], kept: bool) -> Option<()> {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         if topic == self.whole {
-            let whole: FleetView = serde_json::from_slice(payload).ok()?;
-            let probes = std::mem::take(&mut view.probes);
-            *view = FleetView { probes, ..whole };
+            heard.take_whole(serde_json::from_slice(payload).ok()?, kept);
             return Some(());
         }
         let id = topic.strip_prefix(&self.probes)?;
-        let probe: ProbeView = serde_json::from_slice(payload).ok()?;
-        match view.probes.iter_mut().find(|known| known.id == id) {
-            Some(known) => *known = probe,
-            None => view.probes.push(probe),
-        }
+        heard.take_probe(id, serde_json::from_slice(payload).ok()?);
         Some(())
     }
 }
@@ -118,9 +179,9 @@ impl Peer for Watcher {
         }
     }
 
-    fn heard(&mut self, topic: &str, payload: &[u8], _kept: bool) {
+    fn heard(&mut self, topic: &str, payload: &[u8], kept: bool) {
         // What is no state of a fleet is somebody else's.
-        let _ = self.take(topic, payload);
+        let _ = self.take(topic, payload, kept);
     }
 
     fn outbox(&mut self) -> Vec<Outgoing> {
@@ -129,14 +190,12 @@ impl Peer for Watcher {
             .as_ref()
             .is_none_or(|(at, _)| at.elapsed() >= LINE);
         if is_due {
-            let view = self
-                .view
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone();
+            let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+            let view = heard.view();
+            drop(heard);
             let text = line(&view);
             let is_new = self.said.as_ref().is_none_or(|(_, last)| *last != text);
-            if is_new && view.epoch > 0 {
+            if is_new && (view.epoch > 0 || view.is_silent()) {
                 output::say(&text);
                 let names = !std::mem::replace(&mut self.names_said, true);
                 let text = match self.format {

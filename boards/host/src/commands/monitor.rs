@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use dunlin::time::Duration;
 
+use super::fleet_watch::watch;
 use super::run::POLITENESS;
 use super::told_args::ToldArgs;
 use super::web_args::WebArgs;
@@ -18,6 +19,7 @@ use crate::board::verify::Trust;
 use crate::duration;
 use crate::error::Error;
 use crate::filter::Filters;
+use crate::fleet::broker_url::BrokerUrl;
 use crate::lists::listing::ListingArgs;
 use crate::monitor::decode;
 use crate::monitor::firmware::Firmware;
@@ -51,15 +53,19 @@ use crate::output::{self, Format};
 ///
 /// --exec, --webhook and --feed tell others of changes and bad news, as `dunlin run` does; pages
 /// are named by --pages. --web lists them, too, and with --archive DIR shows what changed.
+///
+/// A fleet is watched from its broker alone, without logs, as `dunlin fleet watch` does:
+///
+///   dunlin monitor --fleet @roof/monitor.url --web
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The firmware's ELF file, for all probes or one of them (repeatable: a probe that is updated
     /// is decoded with the build that its banner names)
-    #[arg(long, value_name = "[NAME=]FILE", required = true)]
+    #[arg(long, value_name = "[NAME=]FILE", required_unless_present = "fleet")]
     elf: Vec<String>,
     /// Where a log comes from: a file, `-`, a serial line, or tcp:HOST:PORT (repeatable)
-    #[arg(long, value_name = "[NAME=]SOURCE", required = true)]
+    #[arg(long, value_name = "[NAME=]SOURCE", required_unless_present = "fleet")]
     log: Vec<String>,
     /// The page list the probe's image was made from
     #[arg(long, value_name = "[NAME=]PAGES.csv")]
@@ -95,6 +101,16 @@ pub struct Args {
     /// Show histories and differences of what a collector keeps in this folder; it is only read
     #[arg(long, value_name = "DIR", requires = "web")]
     archive: Option<PathBuf>,
+    /// Watch a fleet instead: its broker, mqtt://USER:PASSWORD@HOST:PORT/FLEET, or @FILE with that
+    /// in it
+    #[arg(long, value_name = "URL", value_parser = BrokerUrl::parse, conflicts_with_all = [
+        "elf", "log", "pages", "hosts", "politeness", "record", "speed", "follow", "plain", "summary",
+        "archive", "exec", "webhook", "feed",
+    ])]
+    fleet: Option<BrokerUrl>,
+    /// Trust this certificate authority for the broker, besides the public ones: a PEM file
+    #[arg(long, value_name = "FILE.pem", requires = "fleet")]
+    ca: Option<PathBuf>,
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -110,6 +126,9 @@ fn speed(text: &str) -> Result<f64, String> {
 /// # Errors
 /// Something wrong with a file or an option; a log that cannot be decoded with this ELF file.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
+    if let Some(broker) = &args.fleet {
+        return watch(broker, args.ca.as_deref(), None, &args.web, format);
+    }
     args.web.check()?;
     let (streams, filters) = streams(args)?;
     if let Some(archive) = &args.archive {

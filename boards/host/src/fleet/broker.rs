@@ -48,6 +48,8 @@ pub struct Written {
     pub planner: PathBuf,
     /// The file for who only looks.
     pub monitor: PathBuf,
+    /// The same for Home Assistant: a broker has one connection of a user at a time.
+    pub home: PathBuf,
     /// One for each probe.
     pub probes: Vec<PathBuf>,
 }
@@ -117,9 +119,10 @@ pub fn init(folder: &Path, setup: &Setup) -> Result<Written, Error> {
         configuration: broker.join("mosquitto.conf"),
         planner: folder.join("planner.url"),
         monitor: folder.join("monitor.url"),
+        home: folder.join("home.url"),
         probes: Vec::new(),
     };
-    for user in ["planner", "monitor"]
+    for user in ["planner", "monitor", "home"]
         .into_iter()
         .chain(probes.iter().map(String::as_str))
     {
@@ -185,14 +188,20 @@ fn read_pem(path: &Path) -> Result<String, Error> {
 /// Who may write and read what. A probe is known by its user name, and speaks and listens on its
 /// own topics only.
 fn acl(fleet: &str) -> String {
+    let looks = |user: &str| {
+        format!(
+            "user {user}\n\
+             topic read dunlin/1/{fleet}/#\n\
+             topic read homeassistant/#\n\n"
+        )
+    };
+    let lookers = looks("monitor") + &looks("home");
     format!(
         "# Written by dunlin fleet init.\n\
          user planner\n\
          topic readwrite dunlin/1/{fleet}/#\n\
          topic write homeassistant/#\n\n\
-         user monitor\n\
-         topic read dunlin/1/{fleet}/#\n\
-         topic read homeassistant/#\n\n\
+         {lookers}\
          pattern write dunlin/1/{fleet}/probe/%u/up/#\n\
          pattern read dunlin/1/{fleet}/probe/%u/down/#\n"
     )

@@ -4,7 +4,7 @@
 //! What leaves is in [`Coordinator::tick`]'s hands: it is handed out once everything that it rests
 //! on has been saved.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use dunlin::fleet::{Departure, Drift, GrantLedger, NOBODY, Verb};
@@ -27,7 +27,7 @@ const GATHER: Duration = Duration::from_secs(10);
 /// What was learnt is saved this often, and less often where that writes megabytes.
 const LEARNT_EVERY: Duration = Duration::from_secs(5);
 const LEARNT_EVERY_OF_MANY: Duration = Duration::from_secs(60);
-const MANY: usize = 100_000;
+pub(super) const MANY: usize = 100_000;
 /// An epoch is a start of a planner: nobody has started one so many times more often than this one
 /// knows of.
 const MOST_AHEAD: u32 = 1 << 20;
@@ -77,6 +77,25 @@ pub struct Ignored {
     pub stale: u64,
 }
 
+/// Groups that were taken off one probe's list. There may be half a million in all: nobody looks at
+/// each of them at every turn.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    /// The groups, by number.
+    pub(super) groups: Vec<u32>,
+    /// None of them is free before.
+    pub(super) free_at: Instant,
+}
+
+impl Default for Leaving {
+    fn default() -> Self {
+        Self {
+            groups: Vec::new(),
+            free_at: Instant::MAX,
+        }
+    }
+}
+
 /// The planner's mind.
 #[derive(Debug)]
 pub struct Coordinator {
@@ -88,8 +107,8 @@ pub struct Coordinator {
     pub(super) collection: Collection,
     pub(super) commands: Vec<SentCommand>,
     pub(super) ignored: Ignored,
-    /// Groups on their way, by number.
-    pub(super) leaving: Vec<usize>,
+    /// Groups on their way, by the number of the probe that had them.
+    pub(super) leaving: BTreeMap<u32, Leaving>,
     /// Something is without an owner, or a probe has come.
     pub(super) unplaced: bool,
     /// Hosts are not given away before: a planner whose state is lost may have done so.
@@ -101,11 +120,15 @@ pub struct Coordinator {
     /// A probe has come since loads were last compared.
     pub(super) joined: bool,
     pub(super) balanced_at: Instant,
+    /// When hosts were last given away.
+    pub(super) placed_at: Option<Instant>,
+    /// When reports were last answered.
+    pub(super) answered_at: Option<Instant>,
     /// Nothing was saved before this start: what earlier planners have granted is not known.
     pub(super) fresh: bool,
     pub(super) started: Instant,
     /// A longer lease that an earlier run may have granted, and until when that matters.
-    earlier_lease: (Duration, Instant),
+    pub(super) earlier_lease: (Duration, Instant),
     pub(super) command_number: u32,
     added: Vec<SavedPage>,
     removed: Vec<String>,
@@ -166,13 +189,15 @@ impl Coordinator {
             collection,
             commands: Vec::new(),
             ignored: Ignored::default(),
-            leaving: Vec::new(),
+            leaving: BTreeMap::new(),
             unplaced: true,
             hold_until: now,
             gather_until: Instant::MAX,
             last_join: now,
             joined: false,
             balanced_at: now,
+            placed_at: None,
+            answered_at: None,
             fresh,
             started: now,
             earlier_lease: (lease, now + drift.lengthen(lease)),
@@ -188,10 +213,19 @@ impl Coordinator {
             outbox: Vec::new(),
         };
         coordinator.check_lists()?;
-        coordinator.recall(&saved, lease, now);
+        if !fresh {
+            coordinator.recall(&saved, lease, now);
+        }
         let made = coordinator.make_lists(now);
         let path = coordinator.folder.path().to_owned();
-        made.and_then(|()| coordinator.save())
+        // A new folder has a file of budgets from the start on: none is one that was lost.
+        let begun = match fresh {
+            true => coordinator.folder.save_budgets(&[]),
+            false => Ok(()),
+        };
+        begun
+            .and(made)
+            .and_then(|()| coordinator.save())
             .map_err(|why| Error::writing(&path, why))?;
         Ok(coordinator)
     }
@@ -205,16 +239,18 @@ impl Coordinator {
     /// Takes over who has what.
     fn recall(&mut self, saved: &Saved, lease: Duration, now: Instant) {
         let budgets = self.folder.load_budgets();
+        if budgets.is_none() {
+            // Nobody knows who has what of the budget: nothing is granted until all leases are over.
+            let drift = self.settings.drift;
+            self.planner.hold(now + drift.lengthen(lease));
+        }
+        let budgets = budgets.unwrap_or_default();
         for probe in &saved.probes {
             let Some(number) = self.roster.add(&probe.name) else {
                 continue;
             };
-            // Where nobody knows, it may have everything.
-            let unknown = self.settings.budget;
-            let budget = match &budgets {
-                Some(budgets) => budgets.get(number).copied().unwrap_or(0.0),
-                None => unknown,
-            };
+            // What was granted was saved before.
+            let budget = budgets.get(number).copied().unwrap_or(0.0);
             let ledger = GrantLedger::restarted(probe.list, budget, lease, now);
             self.planner.add(ledger);
             if let Some(known) = self.roster.get_mut(number) {
@@ -357,7 +393,9 @@ impl Coordinator {
                 departure,
                 to,
             };
-            self.leaving.push(group);
+            let leaving = self.leaving.entry(from).or_default();
+            leaving.groups.push(group as u32);
+            leaving.free_at = leaving.free_at.min(departure.free_at());
         }
     }
 

@@ -50,8 +50,13 @@ impl Coordinator {
             return Some(number);
         }
         let number = self.roster.add(name)?;
-        self.planner.add(GrantLedger::new(0));
-        self.unsaved = true;
+        // Not saved yet: it has nothing before it has a list, and that is. A planner that starts
+        // again hears of it again; a lease with nothing in it may still be longer than those of now.
+        let (lease, _) = self.earlier_lease;
+        self.planner.add(match lease > self.settings.lease {
+            true => GrantLedger::restarted(0, 0.0, lease, self.started),
+            false => GrantLedger::new(0),
+        });
         Some(number)
     }
 
@@ -87,17 +92,7 @@ impl Coordinator {
         self.unplaced |=
             before.is_some_and(|before| room(&before.outlook) != room(&report.outlook));
         self.planner.reported(number, report, now);
-        let drift = self.settings.drift;
-        for group in &self.leaving {
-            let group = self.collection.groups_mut().get_mut(*group);
-            if let Some(Holder::Leaving {
-                from, departure, ..
-            }) = group.map(|group| &mut group.holder)
-                && *from as usize == number
-            {
-                departure.reported(&report, drift, now);
-            }
-        }
+        self.release(number, &report, now);
         if !was_here {
             self.joined = true;
             self.unplaced = true;
@@ -107,6 +102,21 @@ impl Coordinator {
             self.send(number, Verb::Pause(true));
         }
         self.announce_again(number, &report, now);
+    }
+
+    /// Hosts that were taken off the probe's list are free sooner if it has taken the next one.
+    fn release(&mut self, number: usize, report: &Report, now: Instant) {
+        let drift = self.settings.drift;
+        let Some(leaving) = self.leaving.get_mut(&(number as u32)) else {
+            return;
+        };
+        for group in &leaving.groups {
+            let group = self.collection.groups_mut().get_mut(*group as usize);
+            if let Some(Holder::Leaving { departure, .. }) = group.map(|group| &mut group.holder) {
+                departure.reported(report, drift, now);
+                leaving.free_at = leaving.free_at.min(departure.free_at());
+            }
+        }
     }
 
     /// A probe may hold what a planner granted whose state is lost.

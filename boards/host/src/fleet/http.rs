@@ -368,12 +368,13 @@ fn page(view: &FleetView) -> String {
          .number{{text-align:right;font-variant-numeric:tabular-nums}}\
          @media(prefers-color-scheme:dark){{body{{color:#ddd;background:#181818}}th,td{{border-color:#444}}}}\
          </style></head><body><h1>Fleet {name}</h1><p>{}</p>{}\
-         <p>{} visits heard of, {} found a change. Planner's start {}. <code>/fleet.json</code> and <code>/metrics</code> have the same figures.</p></body></html>\n",
+         <p>{} visits heard of, {} found a change. Planner's start {}, last heard of {:.0} s ago. <code>/fleet.json</code> and <code>/metrics</code> have the same figures.</p></body></html>\n",
         crate::output::plot::escape(&super::view::line(view)),
         table.to_html(),
         view.visits,
         view.changes,
         view.epoch,
+        view.planner_silent_s,
     )
 }
 

@@ -4,10 +4,13 @@ use dunlin::fleet::{Balance, ELASTICITY, Group, NOBODY, ProbeCapacity, assign, r
 use dunlin::time::{Duration, Instant};
 
 use super::collection::{Holder, HostGroup};
-use super::coordinator::Coordinator;
+use super::coordinator::{Coordinator, MANY};
 
 /// Probes that come together are given hosts together.
 const SETTLE: Duration = Duration::from_millis(1_500);
+/// Where there are many pages, hosts that become free within this are given away together: each time
+/// looks at every host, and saves megabytes.
+const EVERY_OF_MANY: Duration = Duration::from_secs(10);
 /// A probe has at most so many times the mean number of pages, where others have room.
 const FAIR: f64 = 1.25;
 /// The share of all pages that may move for balance at a time.
@@ -75,25 +78,28 @@ impl Coordinator {
             }
         }
         let groups = self.collection.groups_mut();
-        let mut freed = false;
-        self.leaving.retain(|number| {
-            let Some(group) = groups.get_mut(*number) else {
-                return false;
-            };
-            let Holder::Leaving { departure, to, .. } = group.holder else {
-                return false;
-            };
-            if departure.free_at() > now {
+        self.leaving.retain(|_, leaving| {
+            if leaving.free_at > now {
                 return true;
             }
-            group.holder = Holder::Nobody { wanted_by: to };
-            freed = true;
-            false
+            leaving.free_at = Instant::MAX;
+            leaving.groups.retain(|number| {
+                let Some(group) = groups.get_mut(*number as usize) else {
+                    return false;
+                };
+                let Holder::Leaving { departure, to, .. } = group.holder else {
+                    return false;
+                };
+                if departure.free_at() > now {
+                    leaving.free_at = leaving.free_at.min(departure.free_at());
+                    return true;
+                }
+                group.holder = Holder::Nobody { wanted_by: to };
+                self.unplaced = true;
+                false
+            });
+            !leaving.groups.is_empty()
         });
-        if freed {
-            self.unplaced = true;
-            self.touch();
-        }
     }
 
     /// Gives hosts that nobody has to probes that have room, and some to probes that have come.
@@ -106,6 +112,9 @@ impl Coordinator {
             return;
         }
         self.unplaced = false;
+        self.placed_at = Some(now);
+        // Not when hosts become free: a planner that starts before this only waits once more.
+        self.touch();
         let here: Vec<usize> = (0..self.roster.probes().len())
             .filter(|number| self.is_here(*number, now))
             .collect();
@@ -124,7 +133,10 @@ impl Coordinator {
         let mut online = probes.filter(|(_, probe)| probe.online);
         let all_here = online.all(|(number, _)| self.is_here(number, now));
         let gathered = now >= self.gather_until || all_here;
-        now >= self.hold_until && now >= self.last_join + SETTLE && gathered
+        let is_many = self.collection.pages() >= MANY;
+        let last = self.placed_at.filter(|_| is_many);
+        let is_due = last.is_none_or(|last| now >= last + EVERY_OF_MANY);
+        now >= self.hold_until && now >= self.last_join + SETTLE && gathered && is_due
     }
 
     /// Fetches a day that a group is likely to ask for: its share, as far as politeness allows.

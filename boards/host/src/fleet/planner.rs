@@ -74,6 +74,8 @@ pub struct Planner {
     entries: Vec<Entry>,
     /// Fetches a day that nobody can believe to have.
     free: f64,
+    /// Nothing is taken for free until then.
+    hold_until: Instant,
     /// The share of a wished increase that can be granted: a shortage is shared by all, because a
     /// probe that is left with next to nothing cannot tell what more would be worth.
     ration: f64,
@@ -92,6 +94,7 @@ impl Planner {
             rules,
             entries: ledgers.map(Entry::new).collect(),
             free: 0.0,
+            hold_until: Instant::ZERO,
             ration: 0.0,
             sharing: Vec::new(),
             demands: Vec::new(),
@@ -177,12 +180,20 @@ impl Planner {
         self.count_free(now);
     }
 
+    /// Grants nothing more until then: somebody may have any part of the budget.
+    pub fn hold(&mut self, until: Instant) {
+        self.hold_until = until;
+    }
+
     /// Counts what has become free by reports and by leases that have run out.
     pub fn count_free(&mut self, now: Instant) {
         let drift = self.rules.drift;
         let committed = self.entries.iter();
         let committed = committed.map(|entry| f64::from(entry.ledger.committed(drift, now)));
-        self.free = f64::from(self.rules.total) - committed.sum::<f64>();
+        self.free = match now <= self.hold_until {
+            true => 0.0,
+            false => f64::from(self.rules.total) - committed.sum::<f64>(),
+        };
         let wished = self.entries.iter().map(|entry| {
             let more = entry.target - entry.ledger.committed(drift, now);
             f64::from(more.max(0.0))
@@ -215,7 +226,11 @@ impl Planner {
         let report = entry.report?;
         entry.ledger.lapse(drift, now);
         let before = entry.ledger.committed(drift, now);
-        let grant = entry.ledger.grant(&report, epoch, budget, lease, now);
+        // From when the report came, which was sent before that: a grant that is given again, to a
+        // probe that has died meanwhile, makes nobody wait longer.
+        let grant = entry
+            .ledger
+            .grant(&report, epoch, budget, lease, entry.heard);
         let after = entry.ledger.committed(drift, now);
         self.free -= f64::from(after - before);
         Some(grant)

@@ -36,7 +36,7 @@ pub struct Saved {
     pub lease_ms: u64,
     /// Fetches a day over all probes, where a command has said so.
     pub budget: Option<f32>,
-    /// Every probe that was ever heard of.
+    /// Every probe that has had a list; most of the time, every one that was ever heard of.
     pub probes: Vec<SavedProbe>,
     /// Every group of hosts that somebody has, or has had until lately.
     pub groups: Vec<SavedGroup>,
@@ -168,8 +168,10 @@ impl Folder {
     /// # Errors
     /// It cannot be written; the one before is still there.
     pub fn save(&self, saved: &Saved) -> io::Result<()> {
-        let text = serde_json::to_vec(saved).map_err(io::Error::other)?;
-        self.replace(PLANNER, &text)
+        // A part at a time: of many hosts the whole text would be fifty megabytes.
+        self.replace_with(PLANNER, |file| {
+            serde_json::to_writer(file, saved).map_err(io::Error::other)
+        })
     }
 
     /// Saves what each probe was granted at most, in the order of [`Saved::probes`]: often, so in a

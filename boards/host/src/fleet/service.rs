@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::http::Shared;
 use super::link::{Outgoing, Peer};
-use super::view::{self, FleetView};
+use super::view::{self, FleetView, PUBLISHED, ProbeView};
 use crate::output;
 
 /// A planner that finds another one's name on the broker waits so long: the other comes back
@@ -13,8 +13,9 @@ use crate::output;
 const CONTEST: Duration = Duration::from_secs(4);
 /// What a broker has kept comes within this.
 const KEPT: Duration = Duration::from_millis(700);
-/// State is published this often, if it has changed.
-const PUBLISH: Duration = Duration::from_secs(5);
+/// The planner's mind is asked at most this often: what comes meanwhile is planned, saved and
+/// answered together.
+const TURN: Duration = Duration::from_millis(50);
 /// A line is printed this often if something has changed, …
 const LINE: Duration = Duration::from_secs(1);
 /// … and this often anyway; JSON more often.
@@ -46,7 +47,9 @@ pub struct Service {
     pub refused: Option<String>,
     progress: Progress,
     discovered: usize,
-    published: (Instant, String),
+    /// When state was last published, and the probes at that time.
+    published: (Instant, Vec<ProbeView>),
+    ticked: Option<Instant>,
     viewed: Option<Instant>,
     failing: bool,
     away: bool,
@@ -71,7 +74,7 @@ struct Progress {
 
 impl Progress {
     fn show(&mut self, view: &FleetView) {
-        let count = |is_so: fn(&view::ProbeView) -> bool| {
+        let count = |is_so: fn(&ProbeView) -> bool| {
             let probes = view.probes.iter();
             probes.filter(|probe| is_so(probe)).count()
         };
@@ -131,7 +134,8 @@ impl Service {
                 ..Progress::default()
             },
             discovered: 0,
-            published: (Instant::now(), String::new()),
+            published: (Instant::now(), Vec::new()),
+            ticked: None,
             viewed: None,
             failing: false,
             away: false,
@@ -178,6 +182,7 @@ impl Service {
         drop(coordinator);
         self.stage = Stage::Leading;
         self.discovered = 0;
+        self.published.1.clear();
         if std::mem::take(&mut self.away) {
             output::say("the broker is there again");
         }
@@ -189,14 +194,11 @@ impl Service {
             outbox.extend(view::discovery(&self.fleet, &probe.id));
         }
         self.discovered = view.probes.len();
-        if self.published.0.elapsed() < PUBLISH {
+        if self.published.0.elapsed() < PUBLISHED {
             return;
         }
-        let text = output::json(view);
-        if text != self.published.1 {
-            outbox.extend(view::republished(view));
-        }
-        self.published = (Instant::now(), text);
+        outbox.extend(view::republished(view, &self.published.1));
+        self.published = (Instant::now(), view.probes.clone());
     }
 }
 
@@ -225,9 +227,11 @@ impl Peer for Service {
             Stage::Contested(since, epoch) if since.elapsed() >= CONTEST => self.lead(Some(epoch)),
             _ => {}
         }
-        if self.stage != Stage::Leading {
+        let is_due = self.ticked.is_none_or(|at| at.elapsed() >= TURN);
+        if self.stage != Stage::Leading || !is_due {
             return Vec::new();
         }
+        self.ticked = Some(Instant::now());
         let now = self.shared.now();
         let mut coordinator = self.shared.lock();
         let ticked = coordinator.tick(now);

@@ -82,6 +82,8 @@ pub struct Simulated {
     pub left_pages: u64,
     /// … and pages that moved because of that.
     pub moved_pages: u64,
+    /// What is lost after two rounds with the new owners, against the optimum of who is left.
+    pub churned_loss: f64,
     /// What fixed, equal budgets lose with hosts assigned by name …
     pub fixed_loss: f64,
     /// … and after some have moved for balance,
@@ -139,6 +141,7 @@ pub fn simulate(setting: Setting, done: &mut dyn FnMut(u64)) -> Simulated {
         liars_share: 0.0,
         left_pages: 0,
         moved_pages: 0,
+        churned_loss: 0.0,
         fixed_loss: 0.0,
         rehomed_loss: 0.0,
         rehomed_pages: 0.0,
@@ -162,6 +165,9 @@ pub fn simulate(setting: Setting, done: &mut dyn FnMut(u64)) -> Simulated {
     }
     simulated.liars_share = fleet.held_by_liars();
     (simulated.left_pages, simulated.moved_pages) = fleet.churn();
+    fleet.round();
+    fleet.round();
+    simulated.churned_loss = 1.0 - fleet.achieved() / fleet.optimum();
     done(PARTS - 1);
     simulated.violations = fleet.violations;
     let (fixed, rehomed, moved) = fixed_budgets(setting);
@@ -363,8 +369,8 @@ impl Fleet {
         held / self.total
     }
 
-    /// One probe in a hundred falls silent. Its hosts go to others once its lease is over; the
-    /// pages it had, and the pages that moved.
+    /// One probe in a hundred falls silent. Its hosts go to others once its lease is over, and these
+    /// have them from then on; the pages it had, and the pages that moved.
     fn churn(&mut self) -> (u64, u64) {
         let hosts: Vec<u32> = (0..self.web.hosts().len() as u32).collect();
         let mut owners = vec![NOBODY; hosts.len()];
@@ -412,6 +418,12 @@ impl Fleet {
         let changed = before.iter().zip(&owners).zip(&groups);
         let moved = changed.filter(|((then, now), _)| then != now);
         let moved = moved.map(|(_, group)| u64::from(group.pages)).sum();
+        // The others go on until then.
+        let free = departures.iter().map(|(_, departure)| departure.free_at());
+        let free = free.max().unwrap_or(self.now);
+        while self.now < free {
+            self.round();
+        }
         for (number, departure) in departures {
             // The new owner may visit at once when it has the host on its list; the old one could
             // until its lease ended.
@@ -419,11 +431,32 @@ impl Fleet {
                 let until = probe.member.leased_until();
                 until.map(|until| until.max(probe.since))
             });
-            let given = departure.free_at().max(self.now);
-            let close = last.is_some_and(|last| given < last + POLITENESS);
+            let close = last.is_some_and(|last| departure.free_at() < last + POLITENESS);
             self.violations += u64::from(close);
         }
+        self.hand_over(&before, &owners);
         (left, moved)
+    }
+
+    /// Hosts that have another owner than before are on that one's list, and nobody else's.
+    fn hand_over(&mut self, before: &[u32], owners: &[u32]) {
+        for (host, (from, to)) in before.iter().zip(owners).enumerate() {
+            if from == to {
+                continue;
+            }
+            if let Some(probe) = self.probes.get_mut(*from as usize) {
+                probe.hosts.clear();
+            }
+            let ledger = self.planner.ledger_mut(*to as usize);
+            let (Some(probe), Some(ledger)) = (self.probes.get_mut(*to as usize), ledger) else {
+                continue;
+            };
+            probe.hosts.push(host as u32);
+            // Another price, whatever its budget.
+            probe.priced.0 = -1.0;
+            probe.member.take_list(ledger.next_list(0), self.now);
+            probe.since = self.now;
+        }
     }
 
     /// Hosts as they are assigned, with what they ask for at a price.

@@ -3,7 +3,7 @@
 use std::io;
 
 use dunlin::fleet::{Command, LONGEST, ListNotice, ProbeTopic, Verb, encode, list_digest, topic};
-use dunlin::time::Instant;
+use dunlin::time::{Duration, Instant};
 
 use super::collection::HostGroup;
 use super::coordinator::{Coordinator, SentCommand};
@@ -13,6 +13,10 @@ use crate::error::Error;
 use crate::lists::page_image::{self, Capacity, Options};
 use crate::monitor::web::request::is_same;
 
+/// Where there are many probes, reports that come within this are answered together: each time looks
+/// at every probe some forty times.
+const ANSWERED_OF_MANY: Duration = Duration::from_secs(1);
+const MANY: usize = 1_000;
 /// A command is of no use any more after so many seconds.
 const COMMAND_EXPIRES_S: u32 = 3_600;
 /// Commands that are remembered.
@@ -26,9 +30,12 @@ impl Coordinator {
         let pending: Vec<usize> = (0..self.roster.probes().len())
             .filter(|number| self.roster.get(*number).is_some_and(|probe| probe.pending))
             .collect();
-        if pending.is_empty() {
+        let is_many = self.roster.probes().len() >= MANY;
+        let last = self.answered_at.filter(|_| is_many);
+        if pending.is_empty() || last.is_some_and(|last| now < last + ANSWERED_OF_MANY) {
             return;
         }
+        self.answered_at = Some(now);
         for number in 0..self.roster.probes().len() {
             let probe = self.roster.get(number);
             let idle = probe.is_none_or(|probe| probe.paused || probe.list.pages.is_empty());

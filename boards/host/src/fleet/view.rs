@@ -1,6 +1,7 @@
 //! A fleet as others see it: as JSON, as figures for Prometheus, in Home Assistant.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use dunlin::fleet::{ProbeTopic, topic};
 use dunlin::time::Instant;
@@ -38,12 +39,27 @@ pub struct FleetView {
     pub changes: u64,
     /// Messages that were not used.
     pub ignored: Ignored,
+    /// Seconds since the planner was last heard of, for who listens to its broker; 0 at the planner.
+    #[serde(default)]
+    pub planner_silent_s: f64,
     /// The probes.
     pub probes: Vec<ProbeView>,
 }
 
+/// A planner says this often that it is there.
+pub const PUBLISHED: Duration = Duration::from_secs(5);
+/// One that has said nothing for so long is gone, or its broker's connection is.
+const SILENT: Duration = Duration::from_secs(15);
+
+impl FleetView {
+    /// Has its planner said nothing for longer than it ever does?
+    pub fn is_silent(&self) -> bool {
+        self.planner_silent_s > SILENT.as_secs_f64()
+    }
+}
+
 /// One probe.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeView {
     /// Its name.
     pub id: String,
@@ -109,6 +125,7 @@ impl Coordinator {
             visits: probes.iter().map(|probe| probe.visits).sum(),
             changes: self.roster.probes().iter().map(|probe| probe.changes).sum(),
             ignored: self.ignored,
+            planner_silent_s: 0.0,
             probes,
         }
     }
@@ -247,6 +264,10 @@ pub fn line(view: &FleetView) -> String {
     if let Some(freshness) = view.freshness {
         let _ = write!(line, ", freshness {:.1} %", freshness * 100.0);
     }
+    if view.is_silent() {
+        // Without a number, which would make another line each second.
+        line += ", and no word from the planner for a while";
+    }
     line
 }
 
@@ -314,7 +335,7 @@ const PER_PROBE: &[(&str, &str, &str, Sample)] = &[
 pub fn metrics(view: &FleetView) -> String {
     let fleet = escape(&view.fleet);
     let mut text = String::new();
-    let whole: [(&str, &str, &str, f64); 8] = [
+    let whole: [(&str, &str, &str, f64); 9] = [
         (
             "pages",
             "gauge",
@@ -363,6 +384,12 @@ pub fn metrics(view: &FleetView) -> String {
             "Messages that were stale, foreign or no messages.",
             (view.ignored.stale + view.ignored.foreign + view.ignored.nonsense) as f64,
         ),
+        (
+            "planner_silent_seconds",
+            "gauge",
+            "Time since the planner was last heard of, by who listens to its broker.",
+            view.planner_silent_s,
+        ),
     ];
     for (name, kind, help, value) in whole {
         let _ = writeln!(
@@ -407,20 +434,37 @@ pub fn probe_topic(fleet: &str, probe: &str) -> String {
     format!("dunlin/1/{fleet}/planner/probe/{probe}")
 }
 
-/// What everybody on the broker can read: the fleet as JSON, and a message for each probe. The
-/// broker keeps them.
-pub fn republished(view: &FleetView) -> Vec<Outgoing> {
+/// What everybody on the broker can read: the fleet as JSON, each time, as a sign of life, and a
+/// message for each probe that has changed since it was last looked at. The broker keeps them.
+pub fn republished(view: &FleetView, last: &[ProbeView]) -> Vec<Outgoing> {
     let whole = FleetView {
         probes: Vec::new(),
         ..view.clone()
     };
     let whole = serde_json::to_vec(&whole).unwrap_or_default();
     let whole = Outgoing::new(fleet_topic(&view.fleet), whole).retained();
-    let probes = view.probes.iter().map(|probe| {
+    // A probe's number is for ever.
+    let is_new = |(number, probe): &(usize, &ProbeView)| {
+        let last = last.get(*number);
+        last.is_none_or(|last| has_changed(probe, last))
+    };
+    let probes = view.probes.iter().enumerate().filter(is_new);
+    let probes = probes.map(|(_, probe)| {
         let text = serde_json::to_vec(probe).unwrap_or_default();
         Outgoing::new(probe_topic(&view.fleet, &probe.id), text).retained()
     });
     std::iter::once(whole).chain(probes).collect()
+}
+
+/// Is there news of a probe? That its lease has become shorter is none, but that it is over, or
+/// holds longer.
+fn has_changed(probe: &ProbeView, last: &ProbeView) -> bool {
+    let is_leased = |probe: &ProbeView| probe.lease_s > 0.0;
+    let same_time = ProbeView {
+        lease_s: last.lease_s,
+        ..probe.clone()
+    };
+    is_leased(probe) != is_leased(last) || probe.lease_s > last.lease_s || same_time != *last
 }
 
 /// What Home Assistant reads of a probe: name, unit, and the field of the JSON.
@@ -489,6 +533,7 @@ mod tests {
             visits: 5,
             changes: 1,
             ignored: Ignored::default(),
+            planner_silent_s: 0.0,
             probes: vec![ProbeView {
                 id: "p\\1".into(),
                 online: true,
@@ -529,11 +574,42 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_is_told_of_again_when_more_has_changed_than_the_time_that_its_lease_has_left() {
+        let then = view();
+        let told = |probe: ProbeView| {
+            let now = FleetView {
+                probes: vec![probe],
+                ..view()
+            };
+            let sent = republished(&now, &then.probes);
+            assert_eq!(sent[0].topic, fleet_topic(&now.fleet), "a sign of life");
+            sent.len() == 2
+        };
+        let probe = || then.probes[0].clone();
+        let leased = |lease_s| ProbeView { lease_s, ..probe() };
+        assert_eq!(republished(&then, &[]).len(), 2, "somebody new");
+        assert!(!told(probe()));
+        assert!(!told(leased(7.0)), "time passes");
+        assert!(told(leased(60.0)), "the lease holds longer");
+        assert!(told(leased(0.0)), "the lease is over");
+        let fetched = ProbeView {
+            fetches: 8,
+            ..leased(7.0)
+        };
+        assert!(told(fetched));
+    }
+
+    #[test]
     fn the_whole_is_said_in_a_line() {
         assert_eq!(
             line(&view()),
             "1 of 1 probes here, 1 leased, 10 pages on 3 hosts, 1 pages without a probe, 1 hosts moving, 90 of 100 fetches a day granted, freshness 90.0 %"
         );
+        let silent = FleetView {
+            planner_silent_s: 16.0,
+            ..view()
+        };
+        assert!(line(&silent).ends_with("no word from the planner for a while"));
     }
 
     #[test]

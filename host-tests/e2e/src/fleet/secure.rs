@@ -14,7 +14,7 @@ use dunlin_tools::qemu::{Line, temporary};
 use dunlin_tools::web::{Answer, Web};
 use rustls::{ServerConfig, ServerConnection};
 
-use super::{Fleet, Folder, GAP, LEASE, Plan, all, firmware, in_qemu, judge, visited};
+use super::{Fleet, Folder, GAP, LEASE, Plan, SLACK, all, firmware, in_qemu, judge, visited};
 use crate::show;
 use crate::tls::server::{Ending, Server, config};
 use crate::tls::{Authority, Identity, STACK, authorities, leaf, pem};
@@ -143,7 +143,7 @@ pub fn trusts(elf: &Path) -> Result<()> {
     })?;
     let (report, said) = trusting;
     let log = web.log();
-    let shortest = judge(&log)?;
+    let shortest = judge(&log, SLACK)?;
     let pages = server.log();
     let pages = pages.iter().filter(|visit| visit.path == "/page").count();
     show(format_args!(

@@ -1,5 +1,7 @@
 //! The planner's mind in virtual time: who gets which hosts when probes come, go and start again.
 
+mod troubled;
+
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
