@@ -16,9 +16,8 @@ pub mod traces;
 pub mod wolf;
 pub mod xu;
 
-use std::path::PathBuf;
-
 use page::Section;
+use traces::Traces;
 
 /// How large, and on which traces.
 #[derive(Clone, Debug, Default)]
@@ -28,13 +27,18 @@ pub struct Settings {
     /// Pages of the large experiments (Wolf, de Souza), instead of the papers' million.
     pub pages: Option<usize>,
     /// Real changes; the excerpt that comes with the project if none are given.
-    pub traces: Option<PathBuf>,
+    pub traces: Option<Traces>,
 }
 
 impl Settings {
     /// One of two sizes.
     pub fn size(&self, reduced: usize, full: usize) -> usize {
         if self.full { full } else { reduced }
+    }
+
+    /// The real changes.
+    pub fn traces(&self) -> Traces {
+        self.traces.clone().unwrap_or_else(Traces::excerpt)
     }
 
     /// The options that made a page differ, as typed.

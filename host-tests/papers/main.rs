@@ -1,11 +1,12 @@
 //! Runs the papers' experiments and writes the pages about them. Run through `cargo xtask papers`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use dunlin_host::output::progress::Steps;
 use dunlin_papers::page::{Section, Verdict};
+use dunlin_papers::traces::Traces;
 use dunlin_papers::{PAPERS, Settings, overview};
 
 fn main() -> ExitCode {
@@ -19,7 +20,16 @@ fn main() -> ExitCode {
         match argument.as_str() {
             "--reduced" => settings.full = false,
             "--pages" => settings.pages = arguments.next().and_then(|pages| pages.parse().ok()),
-            "--traces" => settings.traces = arguments.next().map(PathBuf::from),
+            "--traces" => {
+                let path = arguments.next().unwrap_or_default();
+                settings.traces = match Traces::read(Path::new(&path)) {
+                    Ok(traces) => Some(traces),
+                    Err(error) => {
+                        eprintln!("error: {error}");
+                        return ExitCode::from(2);
+                    }
+                };
+            }
             name => names.push(name.to_owned()),
         }
     }

@@ -299,6 +299,26 @@ mod tests {
     }
 
     #[test]
+    fn siblings_that_change_on_their_own_are_not_believed() {
+        // A page that changes every ten days, seen after a day of a signal.
+        let precision = |changed: fn(u32) -> bool| {
+            let mut providers: Providers<u16> = Providers::new();
+            assert!(providers.meet_siblings(3));
+            for visit in 0..200 {
+                let visit = crate::learn::Visit::new(crate::time::Duration::DAY, changed(visit));
+                let known = providers.record_mut(3, 1).expect("it is told");
+                known.update(&visit, 1, 0.1);
+            }
+            providers.record(3, 1).map_or(1.0, Provider::precision)
+        };
+        let together = precision(|visit| visit % 10 != 0);
+        assert!(together > 0.8, "{together}");
+        // As often as it would have without a signal.
+        let alone = precision(|visit| visit % 10 == 0);
+        assert!(alone < 0.1, "{alone}");
+    }
+
+    #[test]
     fn the_silence_of_siblings_says_nothing() {
         let mut providers: Providers<u16> = Providers::new();
         assert!(providers.meet_siblings(3));

@@ -171,6 +171,11 @@ fn objectives_and_intervals_are_checked_by_every_command_that_takes_them() {
         }
     }
     assert!(!out.exists());
+    refuses(
+        &["check", "-", "--interval", "0s"],
+        b"url\nhttp://a.test/\n",
+        "expected an interval from 1s to 49d",
+    );
     let plan = ["plan", "-", "--crawls", "5", "--objective", "speed"];
     refuses(&plan, b"url\nhttp://a.test/\n", "freshness, age, harmonic");
 }

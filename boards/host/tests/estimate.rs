@@ -187,6 +187,7 @@ fn the_law_is_told_and_judged() {
     let clockwork = hourly(|hour| hour % 24 == 7);
     assert_eq!(clockwork["model"], "quasi");
     assert_eq!(clockwork["updates"], "390m:1.00");
+    assert_eq!(clockwork["fit"], "good");
     // Ten changes in as many hours, then four days of none.
     let bursts = hourly(|hour| hour % 107 < 10);
     assert!(bursts["deviation"].as_f64().unwrap() > 3.0, "{bursts}");
@@ -218,6 +219,43 @@ fn the_law_is_told_and_judged() {
     assert_eq!(coarse["model"], "poisson", "{coarse}");
     // Visits that mostly find a change cannot tell when it was.
     assert!(hourly(|hour| hour % 3 < 2).is_null());
+}
+
+/// The law of a page with 60 gaps between changes, in hours, by their quantiles in an order by
+/// chance. It is looked at every hour, and dates its changes.
+fn by_gaps(quantile: impl Fn(f64) -> f64) -> serde_json::Value {
+    let mut visits = Vec::new();
+    let mut change = 0.0;
+    for index in 0..60_u32 {
+        let share = f64::from(index * 37 % 60) / 60.0 + 1.0 / 120.0;
+        change += quantile(share);
+        let hour = f64::ceil(change);
+        visits.resize(hour as usize, (3_600, false, None));
+        // Of several changes in an hour the last one is seen.
+        let ago = (3_600.0 * (hour - change)) as u32;
+        visits[hour as usize - 1] = (3_600, true, Some(ago));
+    }
+    estimates(&(HEADER.to_owned() + &rows("http://a/", &visits)))[0]["law"].clone()
+}
+
+#[test]
+fn heavy_tails_are_told_by_name_and_a_law_may_fit_badly() {
+    let told = |law: &serde_json::Value| (law["model"].clone(), law["fit"].clone());
+    let tail = |share: f64| -(1.0 - share).ln();
+    let weibull = by_gaps(|share| 100.0 * tail(share).powf(1.6));
+    assert_eq!(
+        told(&weibull),
+        ("weibull".into(), "good".into()),
+        "{weibull}"
+    );
+    let pareto = by_gaps(|share| 60.0 * ((1.0 - share).powf(-1.0 / 1.5) - 1.0));
+    assert_eq!(told(&pareto), ("pareto".into(), "good".into()), "{pareto}");
+    // Hours or days, and nothing between them.
+    let either = by_gaps(|share| if share < 0.5 { 13.3 } else { 233.9 });
+    assert_eq!(either["fit"], "poor", "{either}");
+    // Every second change at six, the others at any time.
+    let half = hourly(|hour| hour % 24 == 7 || hour % 25 == 3);
+    assert_eq!(told(&half), ("quasi".into(), "poor".into()), "{half}");
 }
 
 #[test]

@@ -108,4 +108,9 @@ fn refusals_are_one_line_and_write_nothing() {
         b"",
         "/nowhere/history.csv",
     );
+    refuses(
+        &["evolution", "-", "--svg", "/nowhere/picture.svg"],
+        history().as_bytes(),
+        "/nowhere/picture.svg",
+    );
 }

@@ -338,6 +338,33 @@ fn a_page_is_asked_no_more_often_than_its_max_allows() {
     assert!(free > 15, "without a limit, it was asked {free} times");
 }
 
+/// Pages that are stale again at once are given up for freshness, and visited for age.
+#[test]
+fn a_run_keeps_small_what_it_is_told_to() {
+    let (port, log) = serve();
+    let visits = |host: &str, objective: &str| {
+        let host = format!("{host}.test:{port}");
+        let fast = ["/a", "/b", "/c"];
+        let list: String = fast
+            .iter()
+            .map(|path| format!("http://{host}{path},1000000000\n"))
+            .chain([format!("http://{host}/changing,20000\n")])
+            .collect();
+        let list = format!("url,changes_per_day\n{list}");
+        let more = ["--resolve", "*=127.0.0.1", "--objective", objective];
+        run(&list, 7, "100ms", &more);
+        let fast = fast.iter().map(|path| asked(&log, &host, path));
+        (fast.sum::<usize>(), asked(&log, &host, "/changing"))
+    };
+    let (fresh, young) = std::thread::scope(|threads| {
+        let fresh = threads.spawn(|| visits("fresh", "freshness"));
+        let young = visits("young", "age");
+        (fresh.join().expect("no panic"), young)
+    });
+    assert!(fresh.0 < fresh.1, "{fresh:?}, {young:?}");
+    assert!(young.0 > 2 * young.1, "{fresh:?}, {young:?}");
+}
+
 /// The page that `run --web` serves, and its figures, while it runs.
 #[test]
 fn a_run_shows_itself_to_a_browser() {

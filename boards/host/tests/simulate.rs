@@ -430,6 +430,22 @@ fn chance_is_shown() {
         said.contains("carousel is above the bound: no schedule is so on average"),
         "{said}"
     );
+    // That is not so where a silence says something of what comes.
+    let bursts = "url,model,changes_per_day,shape\nhttp://a/,pareto,0.01,1.5\n";
+    let page = std::env::temp_dir().join(format!("dunlin-rhythms-{}.html", std::process::id()));
+    let html = ["--html", page.to_str().expect("a path")];
+    let output = dunlin(
+        &[&["simulate", "-"], &options[..], &html].concat(),
+        bursts.as_bytes(),
+    );
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("carousel is above the bound: it is that of fixed rhythms"),
+        "{said}"
+    );
+    let report = std::fs::read_to_string(&page).expect("a report");
+    assert!(report.contains("any fixed rhythms could reach"));
+    std::fs::remove_file(&page).expect("removed");
 }
 
 /// 40 pages with one certain update a day each.
@@ -605,37 +621,75 @@ fn constraints_that_make_no_sense_are_refused() {
     refuses(&run, greedy.as_bytes(), "need 9 crawls at least");
 }
 
-/// Real changes (of the Open Terms Archive) of documents that come in four languages, all changed
-/// at once: those of a document beside each other, or each in a directory of its own. A list and
-/// its trace.
-fn translated(beside: bool) -> (String, String) {
+/// Real changes (of the Open Terms Archive): service, document, and seconds from 2020 on; no time
+/// for those before, and for when a document was first seen.
+fn recorded(text: &str) -> impl Iterator<Item = (&str, &str, Option<u64>)> {
     const START: u64 = 1_577_836_800;
+    let rows = text.lines().filter(|line| !line.starts_with('#')).skip(1);
+    rows.map(|line| {
+        let mut fields = line.split('\t');
+        let mut field = || fields.next().unwrap_or_else(|| panic!("{line}"));
+        let (service, document) = (field(), field());
+        let time: u64 = field().parse().expect("seconds");
+        let is_change = fields.next().is_none_or(|kind| kind == "change");
+        let time = time.checked_sub(START).filter(|_| is_change);
+        (service, document, time)
+    })
+}
+
+/// Where `key` stands among those `known`, and whether it was there before.
+fn place<T: PartialEq>(known: &mut Vec<T>, key: T) -> (usize, bool) {
+    let found = known.iter().position(|other| *other == key);
+    let place = found.unwrap_or(known.len());
+    if found.is_none() {
+        known.push(key);
+    }
+    (place, found.is_some())
+}
+
+/// Real changes of documents that come in four languages, all changed at once: those of a document
+/// beside each other, or each in a directory of its own. A list and its trace.
+fn translated(beside: bool) -> (String, String) {
     let changes = include_str!("../../../host-tests/data/open-terms-archive-excerpt.tsv");
-    let mut documents: Vec<&str> = Vec::new();
+    let mut services: Vec<&str> = Vec::new();
     let mut list = "url\n".to_owned();
     let mut trace = "url,time_s\n".to_owned();
-    for line in changes.lines().filter(|line| !line.starts_with('#')) {
-        let fields: Vec<&str> = line.split('\t').collect();
-        let Ok(time) = fields[2].parse::<u64>() else {
-            continue;
-        };
-        let known = documents.iter().position(|document| *document == fields[0]);
-        let document = known.unwrap_or(documents.len());
+    for (service, _, time) in recorded(changes) {
+        let (document, was_known) = place(&mut services, service);
         for language in ["da", "de", "en", "fr"] {
             let url = if beside {
                 format!("http://{document}.test/terms/{language}")
             } else {
                 format!("http://{document}.test/{language}/terms")
             };
-            if known.is_none() {
+            if !was_known {
                 list += &format!("{url}\n");
             }
-            if time >= START {
-                trace += &format!("{url},{}\n", time - START);
+            if let Some(time) = time {
+                trace += &format!("{url},{time}\n");
             }
         }
-        if known.is_none() {
-            documents.push(fields[0]);
+    }
+    (list, trace)
+}
+
+/// All documents of some services, as they changed; those of a service are in one directory. A list
+/// and its trace.
+fn whole_services() -> (String, String) {
+    let changes = include_str!("../../../host-tests/data/open-terms-archive-services.tsv");
+    let mut services: Vec<&str> = Vec::new();
+    let mut documents: Vec<(&str, &str)> = Vec::new();
+    let mut list = "url\n".to_owned();
+    let mut trace = "url,time_s\n".to_owned();
+    for (service, document, time) in recorded(changes) {
+        let (host, _) = place(&mut services, service);
+        let (document, was_known) = place(&mut documents, (service, document));
+        let url = format!("http://{host}.test/terms/{document}");
+        if !was_known {
+            list += &format!("{url}\n");
+        }
+        if let Some(time) = time {
+            trace += &format!("{url},{time}\n");
         }
     }
     (list, trace)
@@ -665,5 +719,37 @@ fn siblings_that_change_together_are_visited_together() {
     let ever = reached(false, "carousel");
     assert_eq!(strangers["freshness"], ever["freshness"]);
     assert_eq!(strangers["fetches"], ever["fetches"]);
+    std::fs::remove_file(path).expect("removed");
+}
+
+/// Six years of real documents as they are: most of a service's do not change together. Who looks
+/// at them all the same loses nothing by it.
+#[test]
+fn siblings_cost_nothing_on_real_changes() {
+    let name = format!("dunlin-simulate-services-{}.csv", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    let path = file.to_str().expect("a UTF-8 path");
+    let (list, trace) = whole_services();
+    std::fs::write(path, trace).expect("written");
+    for crawls in ["1.25", "2.5", "10.8"] {
+        let budget = ["--days", "2190", "--crawls-per-day", crawls, "--learn"];
+        let options = [&budget[..], &["--trace", path, "--compare"]].concat();
+        let rows = simulate_list(&list, &options);
+        let row = |name: &str| {
+            let mut rows = rows.as_array().expect("a list").iter();
+            rows.find(|row| row["policy"] == name).expect("compared")
+        };
+        let (alone, told) = (row("carousel"), row("siblings"));
+        assert!(
+            number(&told["freshness"]) >= number(&alone["freshness"]) - 0.002,
+            "{crawls} a day: {told} {alone}"
+        );
+        // Some were told: without that, both do the same.
+        assert_ne!(
+            (&told["freshness"], &told["changes_seen"]),
+            (&alone["freshness"], &alone["changes_seen"]),
+            "{crawls} a day"
+        );
+    }
     std::fs::remove_file(path).expect("removed");
 }

@@ -214,7 +214,7 @@ pub fn refused(_: &Path) -> Result<()> {
     // Somebody's own file, which is not to become the device's flash.
     let own = TextFile::new("not to be overwritten")?;
     let state = own.0.to_string_lossy().into_owned();
-    let cases: [(String, &[&str], &str); 12] = [
+    let cases: [(String, &[&str], &str); 14] = [
         (
             format!("url\n{many}"),
             &[],
@@ -255,6 +255,16 @@ pub fn refused(_: &Path) -> Result<()> {
             "url\nhttp://a.test/\n".into(),
             &["--crawls-per-day=0"],
             "expected a number from 0.000001 to 1000000000, or max",
+        ),
+        (
+            "url\nhttp://a.test/\n".into(),
+            &["--objective", "speed"],
+            "freshness, age",
+        ),
+        (
+            "url\nhttp://a.test/\n".into(),
+            &["--interval", "0s"],
+            "expected an interval from 1s to 49d",
         ),
         (
             "url\nhttp://a.test/\n".into(),

@@ -109,7 +109,7 @@ const DAILY: usize = 40;
 fn daily(install: bool) -> Result<f64> {
     const DAY_S: f64 = 86_400.0;
     const DAYS: u32 = 3;
-    let minute = |page: usize| 10 + 35 * page;
+    let minute = |page: usize| 5 + 36 * page;
     let mut listing = full_list();
     listing.list.pages.truncate(DAILY);
     for (index, page) in listing.list.pages.iter_mut().enumerate() {
@@ -124,7 +124,7 @@ fn daily(install: bool) -> Result<f64> {
         };
     }
     let options = Options {
-        per_day: Some(DAILY as f64 + 2.0),
+        per_day: Some(DAILY as f64),
         ..Options::default()
     };
     let log = run_list(install, &listing, &options, DAYS * SECONDS, true)?;
@@ -163,7 +163,7 @@ fn daily(install: bool) -> Result<f64> {
     Ok(fresh)
 }
 
-/// Runs days of pages that are worth three visits a day and may have one. How many they had. Fails if
+/// Runs days of pages that are worth five visits a day and may have one. How many they had. Fails if
 /// one comes too soon, or if there are too few.
 fn limited(install: bool) -> Result<usize> {
     const PAGES: usize = 20;
@@ -176,7 +176,7 @@ fn limited(install: bool) -> Result<usize> {
         page.change = ListedChange::Poisson { rate: Some(5.0) };
     }
     let options = Options {
-        per_day: Some(3.0 * PAGES as f64),
+        per_day: Some(5.0 * PAGES as f64),
         ..Options::default()
     };
     let log = run_list(install, &listing, &options, DAYS * SECONDS, true)?;

@@ -12,7 +12,7 @@ use dunlin_host::simulate::{
 
 use super::Settings;
 use super::page::{Section, digits};
-use super::traces::{self, Traces};
+use super::traces::Traces;
 
 const SEED: u64 = 1;
 /// The scheduler, in its forms.
@@ -26,7 +26,7 @@ const BUDGETS: [f64; 4] = [6.0, 12.0, 52.0, 180.0];
 
 /// Runs it.
 pub fn run(settings: &Settings) -> Section {
-    let traces = traces::read(settings);
+    let traces = settings.traces();
     let mut section = Section::new(
         "real",
         "Real changes: all policies at four budgets",

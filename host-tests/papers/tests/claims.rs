@@ -2,6 +2,7 @@
 //! pages say so.
 
 use std::path::Path;
+use std::process::Command;
 
 use dunlin_papers::page::{Printed, Verdict};
 use dunlin_papers::{self as papers, PAPERS, Settings, overview};
@@ -87,4 +88,36 @@ fn xu() {
 #[test]
 fn real() {
     holds(papers::real::run);
+}
+
+/// Before anything runs, in one line.
+#[test]
+fn traces_that_are_none_are_refused() {
+    let file = std::env::temp_dir().join(format!("dunlin-traces-{}.tsv", std::process::id()));
+    let refused = |text: &str, said: &[&str]| {
+        std::fs::write(&file, text).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_papers"))
+            .args(["real", "--reduced", "--traces"])
+            .arg(&file)
+            .output()
+            .unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+        for said in said {
+            assert!(error.contains(said), "{error}");
+        }
+        assert!(output.stdout.is_empty(), "{error}");
+    };
+    refused("service\tpage\tunix_time\na\tb\n", &["line 2", "2 fields"]);
+    refused("a\tb\tyesterday\n", &["line 1", "\"yesterday\""]);
+    refused("a\tb\tNaN\n", &["\"NaN\""]);
+    refused("", &["no change"]);
+    std::fs::remove_file(&file).unwrap();
+    let gone = Command::new(env!("CARGO_BIN_EXE_papers"))
+        .arg("--traces")
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert_eq!(gone.status.code(), Some(2));
 }

@@ -17,6 +17,9 @@ const SMART: Help = Help::Smart {
     precision: 1.0,
 };
 const SUPER: Help = Help::Super { precision: 1.0 };
+/// The two measures, as claims name them.
+const FRESHNESS: &str = "freshness";
+const QUALITY: &str = "quality (Equations 1–3, in hours)";
 const KINDS: [(&str, Help); 3] = [("normal", Help::Normal), ("smart", SMART), ("super", SUPER)];
 
 /// What is crawled, and how many webs, or orders of accesses, are tried.
@@ -96,6 +99,14 @@ impl Webs {
         let rows: Vec<Vec<String>> = cases.iter().zip(&means).map(row).collect();
         section.table(&[head, "Xu"], &rows);
         means.iter().map(|mean| mean.value).collect()
+    }
+}
+
+/// The same row by Equations 1 to 3, with hours as the unit.
+fn by_quality(case: Case) -> Case {
+    Case {
+        measure: Box::new(|_, _| Measure::Degrading(24.0)),
+        ..case
     }
 }
 
@@ -259,10 +270,23 @@ fn figure_3(section: &mut Section, webs: &Webs) {
         ),
     );
     let fresh: Vec<f64> = news.iter().map(|row| row[0]).collect();
+    mixture_claims(section, FRESHNESS, &fresh);
+    let by_quality: Vec<Case> = cases.into_iter().map(by_quality).collect();
+    let quality = webs.tabulate_xu(section, "super providers, quality in hours", &by_quality);
+    mixture_claims(section, QUALITY, &quality);
+    section.limit(
+        "more super providers than 10 % are no worse on news, to 0.02",
+        fresh.iter().all(|value| *value > fresh[0] - 0.02),
+    );
+    compare(section, &real);
+}
+
+/// Figure 3 by one measure, at 10 to 100 % of super providers.
+fn mixture_claims(section: &mut Section, what: &str, fresh: &[f64]) {
     const PLACE: &str = "Figure 3";
     section.claim(
         PLACE,
-        "freshness rises up to 30 % of super providers",
+        &format!("{what} rises up to 30 % of super providers"),
         "monotonically",
         format!("{:.3}, {:.3}, {:.3}", fresh[0], fresh[1], fresh[2]),
         Verdict::of(fresh[..3].is_sorted()),
@@ -272,7 +296,7 @@ fn figure_3(section: &mut Section, webs: &Webs) {
     };
     section.claim(
         PLACE,
-        "it changes less from 30 to 60 % than elsewhere",
+        &format!("{what} changes less from 30 to 60 % than elsewhere"),
         "\"varies a bit, but not as large as the others\"",
         format!(
             "{:.3}; up to 30 % {:.3}, from 60 % {:.3}",
@@ -287,7 +311,7 @@ fn figure_3(section: &mut Section, webs: &Webs) {
     );
     section.claim(
         PLACE,
-        "it falls from 60 to 90 %",
+        &format!("{what} falls from 60 to 90 %"),
         "monotonically",
         format!(
             "{:.3}, {:.3}, {:.3}, {:.3}",
@@ -300,7 +324,7 @@ fn figure_3(section: &mut Section, webs: &Webs) {
         .unwrap_or(0);
     section.claim(
         PLACE,
-        "near 30 % of super providers achieve the best",
+        &format!("near 30 % of super providers achieve the best {what}"),
         "30 % (and 60 %)",
         format!("{} %", 10 * (best + 1)),
         match best {
@@ -311,7 +335,7 @@ fn figure_3(section: &mut Section, webs: &Webs) {
     );
     section.claim(
         PLACE,
-        "all super providers are better than 60 to 90 % of them",
+        &format!("all super providers are better than 60 to 90 % of them ({what})"),
         "higher",
         format!(
             "{:.3} against {:.3} at most",
@@ -320,18 +344,13 @@ fn figure_3(section: &mut Section, webs: &Webs) {
         ),
         Verdict::of(fresh[5..9].iter().all(|mixed| fresh[9] > *mixed)),
     );
-    section.limit(
-        "more super providers than 10 % are no worse on news, to 0.02",
-        fresh.iter().all(|value| *value > fresh[0] - 0.02),
-    );
-    compare(section, &real);
 }
 
 fn figure_4(section: &mut Section, webs: &Webs) {
     section.part(
         "Figure 4: skew of accesses over time, and capacity",
-        "News. Accesses come by Zipf's law with θ over half hours in an order by chance; in print freshness hardly changes. Then twice and four times the \
-         crawls, for each kind of provider.",
+        "News. Accesses come by Zipf's law with θ over half hours in an order by chance, and Xu's crawler counts them; in print freshness hardly changes. \
+         Then twice and four times the crawls, for each kind of provider.",
     );
     const SKEWS: [f64; 3] = [0.85, 0.6, 0.4];
     let skews = SKEWS.map(|theta| Case {
@@ -366,22 +385,36 @@ fn figure_4(section: &mut Section, webs: &Webs) {
 
 fn capacity(section: &mut Section, webs: &Webs) {
     const CAPACITIES: [f64; 3] = [1.0, 2.0, 4.0];
-    let cases: Vec<Case> = (KINDS.iter())
-        .flat_map(|(name, kind)| {
+    let cases = || -> Vec<Case> {
+        let of = |(name, kind): &(&str, Help)| {
+            let kind = *kind;
             CAPACITIES.map(|capacity| Case {
                 capacity,
-                ..Case::new(format!("{name}, {capacity} ×"), move |_| *kind)
+                ..Case::new(format!("{name}, {capacity} ×"), move |_| kind)
             })
-        })
-        .collect();
-    let found = webs.tabulate_xu(section, "capacity", &cases);
+        };
+        KINDS.iter().flat_map(of).collect()
+    };
+    let fresh = webs.tabulate_xu(section, "capacity", &cases());
+    capacity_claims(section, FRESHNESS, &fresh);
+    let by_quality: Vec<Case> = cases().into_iter().map(by_quality).collect();
+    let quality = webs.tabulate_xu(section, "capacity, quality in hours", &by_quality);
+    capacity_claims(section, QUALITY, &quality);
+    section.limit(
+        "more capacity is no worse for smart providers",
+        fresh[3] <= fresh[5],
+    );
+}
+
+/// Figure 4b by one measure: three capacities for each kind of provider.
+fn capacity_claims(section: &mut Section, what: &str, found: &[f64]) {
     let fresh = |kind: usize, size: usize| found[3 * kind + size];
     const PLACE: &str = "Figure 4b";
     let rises =
         (0..3).all(|kind| fresh(kind, 0) < fresh(kind, 1) && fresh(kind, 1) < fresh(kind, 2));
     section.claim(
         PLACE,
-        "more capacity, more freshness, for every kind of provider",
+        &format!("more capacity, more {what}, for every kind of provider"),
         "always",
         if rises {
             "for all three"
@@ -394,26 +427,22 @@ fn capacity(section: &mut Section, webs: &Webs) {
     let lead = |size: usize| above(fresh(2, size), fresh(1, size).max(fresh(0, size)));
     section.claim(
         PLACE,
-        "the larger the capacity, the larger the lead of super providers",
+        &format!("the larger the capacity, the larger the lead of super providers ({what})"),
         "grows",
         format!("{:.1}, {:.1}, {:.1} %", lead(0), lead(1), lead(2)),
         Verdict::of(lead(0) < lead(1) && lead(1) < lead(2)),
     );
-    let stale = |size: usize| 1.0 - fresh(1, size);
+    let lost = |size: usize| 1.0 - fresh(1, size);
     section.claim(
         PLACE,
-        "twice and four times the capacity do not raise freshness in proportion (smart)",
-        "staleness falls by less than ½ and ¾",
+        &format!("twice and four times the capacity do not raise {what} in proportion (smart)"),
+        "what is lost falls by less than ½ and ¾",
         format!(
             "by {:.2} and {:.2}",
-            1.0 - stale(1) / stale(0),
-            1.0 - stale(2) / stale(0)
+            1.0 - lost(1) / lost(0),
+            1.0 - lost(2) / lost(0)
         ),
-        Verdict::of(stale(1) > 0.5 * stale(0) && stale(2) > 0.25 * stale(0)),
-    );
-    section.limit(
-        "more capacity is no worse for smart providers",
-        fresh(1, 0) <= fresh(1, 2),
+        Verdict::of(lost(1) > 0.5 * lost(0) && lost(2) > 0.25 * lost(0)),
     );
 }
 
@@ -441,26 +470,38 @@ fn figure_5(section: &mut Section, webs: &Webs) {
         "announcements that come true (real changes)",
         &cases(),
     );
-    let drops = [0, 1, 2].map(|place| found[place][0] - found[place + 1][0]);
+    let fresh: Vec<f64> = found.iter().map(|row| row[0]).collect();
+    precision_claims(section, FRESHNESS, &fresh);
+    let quality = webs.tabulate_xu(
+        section,
+        "announcements that come true (news), quality in hours",
+        &cases().map(by_quality),
+    );
+    precision_claims(section, QUALITY, &quality);
+    section.limit(
+        "a quarter of predictions true is worse than all, on both webs",
+        found[0][0] > found[3][0] && on_real[0][0] > on_real[3][0],
+    );
+}
+
+/// Figure 5 by one measure, from 100 down to 25 %.
+fn precision_claims(section: &mut Section, what: &str, found: &[f64]) {
+    let drops = [0, 1, 2].map(|place| found[place] - found[place + 1]);
     section.claim(
         "Figure 5",
-        "worse predictions lower freshness",
+        &format!("worse predictions lower {what}"),
         "at every step",
         format!("drops of {:.3}, {:.3}, {:.3}", drops[0], drops[1], drops[2]),
         Verdict::of(drops.iter().all(|drop| *drop > 0.0)),
     );
     section.claim(
         "Figure 5",
-        "the first drop, from 100 to 75 %, is the largest",
+        &format!("the first drop of {what}, from 100 to 75 %, is the largest"),
         "larger than each of the others",
         format!(
             "{:.3} against {:.3} and {:.3}",
             drops[0], drops[1], drops[2]
         ),
         Verdict::of(drops[0] > drops[1] && drops[0] > drops[2]),
-    );
-    section.limit(
-        "a quarter of predictions true is worse than all, on both webs",
-        found[0][0] > found[3][0] && on_real[0][0] > on_real[3][0],
     );
 }

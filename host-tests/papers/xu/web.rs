@@ -4,7 +4,7 @@ use dunlin_suite::bench::Random;
 use host_tests::learn::providers::{Help, IndexCrawler, Measure, Page, Value, World, XuCrawler};
 use host_tests::learn::scheduled::scheduled;
 
-use crate::{Settings, traces};
+use crate::Settings;
 
 /// A row of a table: what hosts tell, the skew of accesses, and crawls for each change.
 pub struct Case {
@@ -49,7 +49,7 @@ const REAL_DAYS: f64 = 730.0;
 impl Web {
     /// Pages that changed at all in the last two years of the traces, and a sentence about them.
     pub fn real(settings: &Settings) -> (Self, String) {
-        let traces = traces::read(settings);
+        let traces = settings.traces();
         let from = traces.days - REAL_DAYS;
         let most = settings.size(60, 300);
         let recent = |changes: &[f64]| {
@@ -142,8 +142,9 @@ impl Web {
         let measure = (case.measure)(self.days(), seed);
         let [learning] = scheduled(&world, per_day, true, std::array::from_ref(&measure));
         let mut informed = IndexCrawler::informed(&world, Value::EquivalentAge);
+        let mut xu = XuCrawler::counting(&world, per_day, &measure);
         [
-            world.quality(&mut XuCrawler::new(&world, per_day), per_day, &measure),
+            world.quality(&mut xu, per_day, &measure),
             learning,
             world.quality(&mut informed, per_day, &measure),
         ]
@@ -154,7 +155,8 @@ impl Web {
         let world = self.world(case, seed);
         let per_day = self.crawls(case);
         let measure = (case.measure)(self.days(), seed);
-        world.quality(&mut XuCrawler::new(&world, per_day), per_day, &measure)
+        let mut xu = XuCrawler::counting(&world, per_day, &measure);
+        world.quality(&mut xu, per_day, &measure)
     }
 
     fn crawls(&self, case: &Case) -> f64 {

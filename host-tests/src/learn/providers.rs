@@ -196,21 +196,30 @@ impl Measure {
         Self::Skewed(before, piece)
     }
 
+    /// Accesses in the last `days` before `until`, as a multiple of those of a day on average.
+    /// Nothing is known of the time before day 0: it is like the average.
+    pub fn accesses(&self, until: f64, days: f64) -> f64 {
+        let Self::Skewed(before, piece) = self else {
+            return days;
+        };
+        let at = |time: f64| {
+            if time < 0.0 {
+                return time;
+            }
+            let place = ((time / piece) as usize).min(before.len() - 2);
+            let share = time / piece - place as f64;
+            before[place] + share * (before[place + 1] - before[place])
+        };
+        at(until) - at(until - days)
+    }
+
     /// What is lost, in days, from the first of the missed changes to `until`.
     pub fn loss(&self, missed: &[f64], until: f64) -> f64 {
         let Some(first) = missed.first() else {
             return 0.0;
         };
         match self {
-            Self::Fresh => until - first,
-            Self::Skewed(before, piece) => {
-                let at = |time: f64| {
-                    let place = ((time / piece) as usize).min(before.len() - 2);
-                    let share = time / piece - place as f64;
-                    before[place] + share * (before[place + 1] - before[place])
-                };
-                at(until) - at(*first)
-            }
+            Self::Fresh | Self::Skewed(..) => self.accesses(until, until - first),
             Self::Degrading(units) => {
                 // Between two changes the sum grows evenly: slope × time + sum.
                 let mut slope = 0.0;
@@ -315,10 +324,19 @@ fn best(scores: impl Iterator<Item = f64>) -> Option<usize> {
 #[derive(Debug)]
 pub struct XuCrawler<'a> {
     world: &'a World,
+    accesses: &'a Measure,
     slots: usize,
     slot: usize,
     plan: Vec<Option<usize>>,
-    pages: Vec<scores::ScoredPage<f64>>,
+    pages: Vec<Scored>,
+}
+
+/// What is kept of a page: as [`scores::ScoredPage`], for accesses that are not steady.
+#[derive(Clone, Copy, Debug, Default)]
+struct Scored {
+    crawled: f64,
+    first_missed: f64,
+    missed: scores::Missed<f64>,
 }
 
 /// Days between visits that a policy may expect.
@@ -327,18 +345,39 @@ const USUAL_DAYS: f32 = 5.0;
 const ACCESSES: f64 = 1_000.0;
 
 impl<'a> XuCrawler<'a> {
-    /// Fetches `per_day` pages a day.
+    /// Fetches `per_day` pages a day, and counts steady accesses.
     pub fn new(world: &'a World, per_day: f64) -> Self {
+        Self::counting(world, per_day, &Measure::Fresh)
+    }
+
+    /// Counts the accesses that there are.
+    pub fn counting(world: &'a World, per_day: f64, accesses: &'a Measure) -> Self {
         Self {
             world,
+            accesses,
             slots: (per_day * world.cycle).round() as usize,
             slot: 0,
             plan: vec![],
-            pages: world
-                .pages
-                .iter()
-                .map(|page| scores::ScoredPage::new(page.weight * ACCESSES))
-                .collect(),
+            pages: vec![Scored::default(); world.pages.len()],
+        }
+    }
+
+    /// Accesses to a page in the last `days` before `until`.
+    fn accesses(&self, page: usize, until: f64, days: f64) -> f64 {
+        self.world.pages[page].weight * ACCESSES * self.accesses.accesses(until, days)
+    }
+
+    /// Equations 4 to 7, out of `all` accesses to all pages.
+    fn score(&self, index: usize, kind: ProviderKind, now: f64, all: f64, future: f64) -> f64 {
+        let page = &self.pages[index];
+        let accesses = |from: f64| self.accesses(index, now, (now - from).max(0.0));
+        let missed = || page.missed.score(now, accesses(page.first_missed));
+        match kind {
+            ProviderKind::Normal => {
+                scores::normal(now - page.crawled, accesses(page.crawled), 1.0) / all.max(1.0)
+            }
+            ProviderKind::Smart => missed() / all.max(1.0),
+            ProviderKind::Super => scores::unified(missed(), all, future),
         }
     }
 
@@ -346,25 +385,24 @@ impl<'a> XuCrawler<'a> {
         let cycle = self.world.cycle;
         let per_slot = self.world.cycle / self.slots as f64;
         let mut updates: Vec<(f64, usize, usize)> = Vec::new();
-        let all = ACCESSES * now.max(cycle);
-        for (index, (page, scored)) in self.world.pages.iter().zip(&self.pages).enumerate() {
+        let all = ACCESSES * self.accesses.accesses(now, now).max(cycle);
+        for (index, page) in self.world.pages.iter().enumerate() {
             let (kind, probability) = match self.world.hosts[page.host] {
                 Help::Normal => (ProviderKind::Normal, 0.0),
                 Help::Smart { .. } => (ProviderKind::Smart, 0.0),
                 Help::Super { precision } => (ProviderKind::Super, precision),
             };
-            let past = scored.score(kind, now, all, 0.0);
+            let past = self.score(index, kind, now, all, 0.0);
             if past > 0.0 {
                 updates.push((past, 0, index));
             }
-            let last_cycle = scored.accesses(cycle);
             let future = scores::Future {
                 probability,
-                last_cycle,
-                earlier_cycles: 4.0 * last_cycle,
+                last_cycle: self.accesses(index, now, cycle),
+                earlier_cycles: self.accesses(index, now - cycle, 4.0 * cycle),
             }
             .score();
-            let score = scored.score(kind, now, all, future);
+            let score = self.score(index, kind, now, all, future);
             let ahead = page
                 .announced
                 .iter()
@@ -388,7 +426,13 @@ impl<'a> XuCrawler<'a> {
 
 impl Crawler for XuCrawler<'_> {
     fn signal(&mut self, page: usize, now: f64) {
-        self.pages[page].change(now);
+        let first = match self.pages[page].missed.changes() {
+            0 => now,
+            _ => self.pages[page].first_missed,
+        };
+        let stale = self.accesses(page, now, (now - first).max(0.0));
+        self.pages[page].first_missed = first;
+        self.pages[page].missed.change(now, stale);
     }
 
     fn choose(&mut self, now: f64) -> Option<usize> {
@@ -400,7 +444,11 @@ impl Crawler for XuCrawler<'_> {
     }
 
     fn fetched(&mut self, page: usize, now: f64, _: bool) {
-        self.pages[page].crawl(now);
+        self.pages[page] = Scored {
+            crawled: now,
+            missed: scores::Missed::crawled(now),
+            ..self.pages[page]
+        };
     }
 }
 

@@ -47,6 +47,17 @@ fn figure_2_super_beats_smart_beats_normal() {
     );
 }
 
+/// Figure 4a would say nothing if accesses that come at certain times were not counted.
+#[test]
+fn figure_4a_the_crawler_counts_the_accesses_there_are() {
+    let world = world(&[PERFECT], 1);
+    let skewed = Measure::skewed(0.85, world.days, 1.0 / 48.0, 1);
+    let by = |accesses: &Measure| {
+        world.freshness(&mut XuCrawler::counting(&world, PER_DAY, accesses), PER_DAY)
+    };
+    assert_ne!(by(&skewed), by(&Measure::Fresh));
+}
+
 #[test]
 fn figure_5_worse_predictions_lower_freshness() {
     let freshness = [1.0, 0.75, 0.5, 0.25].map(|precision| xu(Help::Super { precision }));

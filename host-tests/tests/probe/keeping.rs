@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use dunlin::catalog::CrawlLimits;
 use dunlin::probe::Event;
 use dunlin::store::{PageRecord, Partition, Record, Stamp, Store};
 use dunlin::time::Duration;
@@ -470,6 +471,49 @@ fn an_interval_across_a_restart_teaches_only_by_the_clock() {
                 answers >= 6,
                 "the interval across the restart has taught nothing"
             ),
+        }
+    }
+}
+
+/// `max` across a restart: to the second by the clock; where nobody knows how long the device was
+/// off, one request for each page may come too soon, and no more.
+#[test]
+fn a_restart_keeps_to_what_a_list_allows() {
+    const FIRST: u64 = 3 * 3_600;
+    let max = CrawlLimits {
+        max: Some(4),
+        ..CrawlLimits::NONE
+    };
+    let paths = ["/a", "/b", "/c"];
+    let setting = |unix_time: Option<u64>, seconds: u64| Setting {
+        limits: (0..3).map(|page| (page, max)).collect(),
+        per_day: None,
+        rate: 20.0,
+        unix_time,
+        seconds,
+        ..Setting::of(SECOND * 15, &[("a.test", &paths)])
+    };
+    for (clock, off) in [(Some(NOON), 3_600), (None, 0), (None, 5 * 3_600)] {
+        let second = setting(clock.map(|clock| clock + FIRST + off), 86_400);
+        let (before, after) = restarted(&setting(clock, FIRST), &second, site);
+        for path in paths {
+            let times = |world: &World, late: u64| -> Vec<Duration> {
+                let asked = world.asked("a.test", path);
+                asked.iter().map(|hit| hit.at + SECOND * late).collect()
+            };
+            let [before, after] = [times(&before, 0), times(&after, FIRST + off)];
+            let soon = |times: &[Duration]| {
+                // Times are kept by every other second.
+                let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
+                gaps.filter(|gap| *gap + SECOND * 2 < Duration::HOUR * 6)
+                    .count()
+            };
+            let case = format!("{path}, {clock:?}, off for {off} s: {before:?} {after:?}");
+            assert_eq!(before.len(), 1, "{case}");
+            assert!(after.len() >= 4, "{case}");
+            assert_eq!(soon(&after), 0, "{case}");
+            let more = if clock.is_some() { 0 } else { 1 };
+            assert!(soon(&[before, after].concat()) <= more, "{case}");
         }
     }
 }

@@ -86,3 +86,45 @@ fn what_may_go_ahead_does_not_wait_for_the_budget() {
     assert_eq!(fetched(6), 6, "each page once, in the first minute");
     assert!(fetched(0) < 6, "one a day");
 }
+
+/// A page whose siblings change before every second visit. How much of the time that is left to its
+/// next visit one more of them saves.
+fn told_by_siblings(changed: impl Fn(u32) -> bool) -> f64 {
+    let (mut scheduler, host, pages) = with_pages(1);
+    assert_eq!(scheduler.set_budget(Some(1.0), at(0)), Ok(()));
+    let due = |scheduler: &Scheduler<8, 2>| scheduler.first_due(host).expect("a page waits");
+    let mut now = at(0);
+    for visit in 0..400 {
+        now = now.max(due(&scheduler));
+        while scheduler.next(now) != Decision::Fetch(pages[0]) {
+            now += Duration::from_secs(60);
+        }
+        let outcome = match changed(visit) {
+            true => Outcome::Changed { modified_ago: None },
+            false => Outcome::Unchanged,
+        };
+        assert_eq!(scheduler.record(pages[0], outcome, now), Ok(()));
+        // The next visit is the one that is told of.
+        if visit % 2 == 0 {
+            now += Duration::from_secs(3_600);
+            assert_eq!(scheduler.hint_sibling(pages[0], now), Ok(()));
+        }
+    }
+    now += Duration::from_secs(3_600);
+    let before = due(&scheduler);
+    assert!(!scheduler.is_told(pages[0]) && before > now);
+    assert_eq!(scheduler.hint_sibling(pages[0], now), Ok(()));
+    let saved = before.since(due(&scheduler).max(now));
+    let left = before.since(now);
+    saved.as_secs_f64() / left.as_secs_f64()
+}
+
+#[test]
+fn siblings_that_do_not_help_are_hardly_listened_to() {
+    // Told of before odd visits.
+    let saved = told_by_siblings(|visit| visit % 2 == 1);
+    assert!(saved > 0.5, "{saved}");
+    // As often with a hint as without.
+    let saved = told_by_siblings(|visit| visit % 4 < 2);
+    assert!(saved < 0.2, "{saved}");
+}

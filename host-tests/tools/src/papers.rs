@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::shell::{cargo, check, quiet};
-use anyhow::{Context, Result};
+use crate::shell::{cargo, quiet, run};
+use anyhow::{Result, bail};
+use dunlin_host::error::Error;
 
 /// Which experiments there are; the program that runs them has the same list.
 pub const NAMES: [&str; 8] = [
@@ -32,10 +33,17 @@ pub fn papers(
     }
     if let Some(path) = traces {
         // Cargo runs in the top folder, wherever we were called.
-        let path = path
-            .canonicalize()
-            .with_context(|| format!("cannot open {}", path.display()))?;
+        let path = path.canonicalize().map_err(|source| Error::File {
+            path,
+            doing: "cannot open",
+            source,
+        })?;
         command.arg("--traces").arg(path);
     }
-    check(&mut command)
+    match run(&mut command)?.code() {
+        Some(0) => Ok(()),
+        // It has said in its own line what is wrong with an option.
+        Some(2) => std::process::exit(2),
+        _ => bail!("the papers' experiments failed"),
+    }
 }

@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io::{IsTerminal as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
@@ -49,16 +49,21 @@ pub fn cargo() -> Command {
 
 /// Runs `command` to its end, its output going where ours goes.
 pub fn check(command: &mut Command) -> Result<()> {
-    let shown = describe(command);
-    say(&shown);
-    let status = command
-        .stdin(Stdio::null())
-        .status()
-        .with_context(|| format!("cannot start `{shown}`"))?;
+    let status = run(command)?;
     if !status.success() {
-        bail!("`{shown}` failed: {status}");
+        bail!("`{}` failed: {status}", describe(command));
     }
     Ok(())
+}
+
+/// The same; how it ended is for the caller to judge.
+pub fn run(command: &mut Command) -> Result<ExitStatus> {
+    let shown = describe(command);
+    say(&shown);
+    command
+        .stdin(Stdio::null())
+        .status()
+        .with_context(|| format!("cannot start `{shown}`"))
 }
 
 /// Runs `command` to its end and returns what it printed; its complaints go where ours go.

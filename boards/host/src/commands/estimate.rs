@@ -28,8 +28,10 @@ use crate::output::{self, Format, Table};
 /// class           the likeliest of --classes, and how likely it is (Cho 6.6)
 /// law             poisson, weibull or pareto with its shape, or quasi for a page that keeps to the
 ///                 clock, with its updates as PAGES.csv takes them; times of day count from time_s 0
-/// fit             is the law good: good, poor (one such history in a hundred looks as bad), or few
-///                 where ten gaps between changes are not there to judge by
+/// fit             is the law good: good, poor (one such history in a hundred looks as bad; fewer
+///                 for weibull and pareto, whose shape is fitted, too), or few where ten gaps
+///                 between changes are not there to judge by. Updates by the clock are good if nine
+///                 changes in ten come in their hours
 ///
 /// A cell is empty (null in JSON) where the data cannot tell.
 #[derive(Debug, clap::Args)]

@@ -1,4 +1,7 @@
 //! Sampling by siblings (Cho §8.1): when a page has changed, those beside it may have, too.
+//!
+//! No probe does this: on real documents it brings too little for a device to keep which pages are
+//! beside each other.
 
 use dunlin::learn::hints::Hint;
 use dunlin::scheduler::{LargeScheduler, Outcome};

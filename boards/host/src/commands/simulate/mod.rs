@@ -35,7 +35,8 @@ use setting::Setting;
 ///
 /// bound     the best freshness any schedule could reach on average over all that pages of these
 ///           rates could do; what was drawn may be kinder. With a trace, the best even for one that
-///           knows the future; 1 where hosts tell of changes
+///           knows the future; 1 where hosts tell of changes. Where pages change by Weibull's or
+///           Pareto's law it is that of fixed rhythms: who learns from a silence can do better
 /// optimum   the best freshness in the long run for pages of these rates
 ///
 /// With --objective age both are the least mean age instead, in seconds.
@@ -167,8 +168,13 @@ fn explain_figures(args: &Args, setting: &Setting, rows: &[Summary]) {
     ));
     let lucky = |row: &&Summary| row.freshness > row.bound;
     if let Some(row) = rows.iter().find(lucky) {
+        let why = if setting.has_memory() {
+            "it is that of fixed rhythms, and where pages change by Weibull's or Pareto's law who learns from a silence can do better"
+        } else {
+            "no schedule is so on average, these changes were kinder than most"
+        };
         output::say(format_args!(
-            "{} is above the bound: no schedule is so on average, these changes were kinder than most",
+            "{} is above the bound: {why}",
             row.policy.name()
         ));
     }

@@ -109,11 +109,17 @@ pub fn html(args: &Args, setting: &Setting, rows: &[Summary]) -> String {
         },
     );
     let table = table(rows, |number| format!("{number:.4}")).to_html();
+    let bound = if setting.has_memory() {
+        "the best freshness any fixed rhythms could reach on average; who learns from a silence can do better where pages change by Weibull's or \
+         Pareto's law"
+    } else {
+        "the best freshness any schedule could reach on average; with a trace, even one that knows the future"
+    };
     let plots = plot::svg(&plots(args, setting, rows));
     let body = format!(
         "<p>{}</p>
 <div class=\"wide\">{table}</div>
-<p><b>bound</b>: the best freshness any schedule could reach on average; with a trace, even one that knows the future.
+<p><b>bound</b>: {bound}.
 <b>optimum</b>: the best freshness in the long run for pages of these rates.</p>
 {plots}",
         escape(&facts)

@@ -106,6 +106,15 @@ impl Setting {
     }
 }
 
+impl Setting {
+    /// Do some pages change by a law by which a long silence says something of what comes? Then a
+    /// schedule that heeds it can be above the bound, which is that of fixed rhythms.
+    pub fn has_memory(&self) -> bool {
+        let mut pages = self.trial.world.pages.iter();
+        pages.any(|page| matches!(page.change, Change::Weibull { .. } | Change::Pareto { .. }))
+    }
+}
+
 type Planned = (f64, Option<Assumed>, (f64, f64));
 
 /// What the planner says: the rate that stands for those not known, for whom it does, and bound and
