@@ -72,7 +72,9 @@ pub const FIRST: &[Step] = &[step("tools", tools), step("format", format)];
 pub const COMPUTER: &[Step] = &[
     step("clippy on this computer", clippy_host),
     step("unit, doc and host tests", tests),
-    step("Python package", |of| python_package::test(of.install)),
+    step("Python package", |of| {
+        python_package::test(of.install, of.long)
+    }),
     step("package", package),
 ];
 
