@@ -23,6 +23,7 @@ use crate::error::Error;
 use crate::lists::constraints;
 use crate::lists::listing::{Listing, ListingArgs};
 use crate::lists::pages::{ListedChange, ListedPage};
+use crate::output::progress::Progress;
 use crate::output::{self, Format, Table, file, picture};
 use crate::planning::{
     Assumed, Assumption, after_open_time, explain, gate_hours, in_intervals, open_time, plan_hosts,
@@ -573,10 +574,12 @@ fn dispatch(
     let mut last: HashMap<u32, Instant> = HashMap::new();
     let mut left_out = 0;
     let mut visits = Vec::with_capacity(updates.len());
+    let mut progress = Progress::new("scheduling", updates.len() as u64);
     while let (Some(wake), Some(std::cmp::Reverse((from, crawler)))) = (dispatch.wake(), idle.pop())
     {
         now = Closed::after(&args.closed, now.max(from).max(wake));
         if let Some(start) = dispatch.next(now) {
+            progress.at(visits.len() as u64);
             let page = start.update.page;
             let gap = shortest_gap(args, listing, page);
             if !gap.is_zero() {
