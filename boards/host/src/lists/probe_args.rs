@@ -98,6 +98,11 @@ impl ProbeArgs {
         self.crawls_per_day.unwrap_or_default()
     }
 
+    /// The address that the device was given, instead of one by DHCP.
+    pub fn own_address(&self) -> Option<Ipv4Addr> {
+        self.address.map(|(address, _)| address)
+    }
+
     /// What that comes to, in a line for whoever starts a probe.
     pub fn manners(&self, listing: &Listing) -> String {
         self.budget().describe(listing, self.interval)
