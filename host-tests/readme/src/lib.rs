@@ -82,6 +82,13 @@ fn check_row(row: &str) {
     assert_eq!(bars, 4, "four bars that are not escaped: {row}");
     let default = row.contains("[default:");
     assert!(!default, "a default in its own column: {row}");
+    let row = row.to_lowercase();
+    let named = ["if not given", "is the default", "default:"];
+    let named = named.iter().any(|words| row.contains(words));
+    assert!(
+        !named || !row.contains("| none |"),
+        "a default that is none: {row}"
+    );
 }
 
 fn commands_of(command: &Command) -> impl Iterator<Item = &Command> {
@@ -206,6 +213,16 @@ mod tests {
             ]
         );
         rows.iter().for_each(|row| check_row(row));
+    }
+
+    #[test]
+    fn a_default_that_hides_beside_none_is_seen() {
+        for help in ["a tenth if not given", "USER is the default", "default: 5"] {
+            let row = format!("| `--pages N` | none | Pages; {help} |");
+            let seen = std::panic::catch_unwind(|| check_row(&row));
+            assert!(seen.is_err(), "{row}");
+        }
+        check_row("| `--pages N` | none | Pages, by default all hosts' |");
     }
 
     #[test]

@@ -180,11 +180,11 @@ enum Command {
         /// As small as in the tests, and without writing anything
         #[arg(long)]
         reduced: bool,
-        /// Pages of the large experiments (wolf, desouza), instead of the papers' million
+        /// Pages of the large experiments (wolf, desouza) [default: the papers' million]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5_000..=2_000_000))]
         pages: Option<u32>,
-        /// Real changes, as from the Open Terms Archive (service, page, unix_time, kind); default:
-        /// the excerpt in host-tests/data
+        /// Real changes, as from the Open Terms Archive (service, page, unix_time, kind) [default:
+        /// the excerpt in host-tests/data]
         #[arg(long, value_name = "FILE")]
         traces: Option<PathBuf>,
     },

@@ -84,7 +84,7 @@ pub struct ProbeArgs {
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = level)]
     log: LogLevel,
     /// For the little that is random, and for the key that what is stored is known by: the same
-    /// seed, the same key
+    /// seed, the same key [default: 1, and in QEMU a key that is drawn at random]
     #[arg(long, value_name = "S")]
     pub seed: Option<u32>,
 }

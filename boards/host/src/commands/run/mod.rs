@@ -118,7 +118,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     objective: Goal,
     /// For the little that is random, and for the key that what is stored is known by: the same
-    /// seed, the same key. Without it, the key is drawn at random and kept in the state file
+    /// seed, the same key [default: 1, and a key that is drawn at random and kept in the state file]
     #[arg(long, value_name = "S")]
     seed: Option<u32>,
     #[command(flatten)]
