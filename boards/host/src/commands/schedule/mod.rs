@@ -18,6 +18,7 @@ use dunlin::plan::{Objective, PlanPage, Spacing, page_cost};
 use dunlin::time::{Duration, Instant};
 use serde::Serialize;
 
+use crate::allotment;
 use crate::duration;
 use crate::error::Error;
 use crate::lists::constraints;
@@ -26,8 +27,8 @@ use crate::lists::pages::{ListedChange, ListedPage};
 use crate::output::progress::Progress;
 use crate::output::{self, Format, Table, file, picture};
 use crate::planning::{
-    Assumed, Assumption, after_open_time, explain, gate_hours, in_intervals, open_time, plan_hosts,
-    plan_pages, quasi_costs,
+    Assumed, Assumption, Watched, after_open_time, explain, gate_hours, in_intervals, open_time,
+    plan_hosts, plan_pages, quasi_costs,
 };
 
 use transport::Assigned;
@@ -402,8 +403,17 @@ fn turn(
     let mut hosts = plan_hosts(&listing.gates, args.interval);
     let mut rates = vec![0.0; pages.len()];
     let budget = f64::from(args.crawls);
-    optimal(pages, &mut hosts, budget, Objective::Freshness, &mut rates)
-        .map_err(|error| explain(error, listing))?;
+    let reads = allotment::Method::Optimal.reads(pages.len(), budget);
+    let watched = Watched::new(pages, reads);
+    optimal(
+        &watched,
+        &mut hosts,
+        budget,
+        Objective::Freshness,
+        &mut rates,
+    )
+    .map_err(|error| explain(error, listing))?;
+    drop(watched);
     let count = pages.len();
     let mut carousel: Carousel<u64, u32, _, _, _> = Carousel::with_storage(
         vec![Seat::UNUSED; count],
@@ -458,8 +468,9 @@ fn whole_crawls(
 ) -> Result<Vec<u32>, Error> {
     let mut hosts = plan_hosts(&listing.gates, args.interval);
     let mut crawls = vec![0; pages.len()];
+    let reads = allotment::Method::Select.reads(pages.len(), f64::from(args.crawls));
     select(
-        pages,
+        &Watched::new(pages, reads),
         &mut hosts,
         args.crawls,
         Objective::Freshness,
