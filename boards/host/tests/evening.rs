@@ -17,7 +17,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use program::site::serve;
+use program::site::{page, serve};
 use program::{dunlin, text};
 
 /// How long all of it may take: whatever is waited for is waited for so long at most.
@@ -101,24 +101,24 @@ impl Drop for Running {
 fn a_change_is_seen_in_a_browser_by_a_webhook_and_in_a_feed() {
     let version = Arc::new(AtomicUsize::new(0));
     let current = Arc::clone(&version);
-    let web = serve(move |path, _| match path {
-        "/robots.txt" => "User-agent: *\nAllow: /\n".into(),
+    let web = serve(move |request| match request.path.as_str() {
+        "/robots.txt" => page("User-agent: *\nAllow: /\n"),
         "/page7" => {
             let version = current.load(Ordering::Relaxed);
-            format!(
+            page(&format!(
                 "<p>Steady line</p>\n<p>Version {version}</p>\n\
                 <script>document.title = 'taken {version}'</script>\n\
                 <img src=x onerror=\"document.title = 'taken {version}'\">\n"
-            )
+            ))
         }
-        path => format!("<p>{path} stays as it is</p>"),
+        path => page(&format!("<p>{path} stays as it is</p>")),
     });
     let told = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&told);
-    let hook = serve(move |_, body| {
-        let message: serde_json::Value = serde_json::from_slice(body).expect("JSON");
+    let hook = serve(move |request| {
+        let message: serde_json::Value = serde_json::from_slice(&request.body).expect("JSON");
         heard.lock().expect("a list").push(message);
-        String::new()
+        page("")
     });
     let folder: PathBuf =
         std::env::temp_dir().join(format!("dunlin-evening-{}", std::process::id()));

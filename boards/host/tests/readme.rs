@@ -16,7 +16,7 @@ use dunlin_readme::Exception::{self, Instead, Skipped};
 use dunlin_readme::{
     block_after, commands, compare, exceptions, filled_in, is_only_named, options, words,
 };
-use program::site::serve;
+use program::site::{self, serve};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -187,11 +187,11 @@ fn what_the_readme_says_to_type_works() {
         .expect("a link");
     // The web of the list: each answer is another version.
     let versions = AtomicUsize::new(0);
-    let web = serve(move |target, _| match target.ends_with("/robots.txt") {
-        true => "User-agent: *\nAllow: /\n".into(),
+    let web = serve(move |request| match request.path.ends_with("/robots.txt") {
+        true => site::page("User-agent: *\nAllow: /\n"),
         false => {
             let version = versions.fetch_add(1, Ordering::Relaxed);
-            format!("<ul id=news><li>{target}, version {version}</ul>")
+            site::page(&format!("<ul id=news><li>version {version}</ul>"))
         }
     });
     let probe = UdpSocket::bind("127.0.0.1:0").expect("a free port");

@@ -4,8 +4,14 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-/// Reads a request: its target and its body.
-fn read(stream: &TcpStream) -> Option<(String, Vec<u8>)> {
+/// A request: its path, its fields and its body.
+pub struct Request {
+    pub path: String,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+fn read(stream: &TcpStream) -> Option<Request> {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -14,16 +20,21 @@ fn read(stream: &TcpStream) -> Option<(String, Vec<u8>)> {
         }
     }
     let length = head.lines().find_map(|line| {
-        let value = line.strip_prefix("Content-Length: ")?;
-        value.parse::<usize>().ok()
+        let (name, value) = line.split_once(": ")?;
+        let named = name.eq_ignore_ascii_case("content-length");
+        named.then(|| value.parse::<usize>().ok()).flatten()
     });
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body).ok()?;
-    Some((head.split(' ').nth(1)?.to_owned(), body))
+    Some(Request {
+        path: head.split(' ').nth(1)?.to_owned(),
+        head,
+        body,
+    })
 }
 
-/// Answers every request with what `site` says of its target and body; returns the port.
-pub fn serve(site: impl Fn(&str, &[u8]) -> String + Send + Sync + 'static) -> u16 {
+/// Answers each request with what `site` says; returns its port.
+pub fn serve(site: impl Fn(&Request) -> String + Send + Sync + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("an address").port();
     let site = Arc::new(site);
@@ -31,17 +42,21 @@ pub fn serve(site: impl Fn(&str, &[u8]) -> String + Send + Sync + 'static) -> u1
         for stream in listener.incoming().flatten() {
             let site = Arc::clone(&site);
             std::thread::spawn(move || {
-                let (target, body) = read(&stream)?;
-                let page = site(&target, &body);
-                let length = page.len();
-                write!(
-                    &stream,
-                    "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {length}\r\n\
-                    Connection: close\r\n\r\n{page}"
-                )
-                .ok()
+                let request = read(&stream)?;
+                (&stream).write_all(site(&request).as_bytes()).ok()
             });
         }
     });
     port
+}
+
+/// An answer with a body.
+pub fn answer(status: &str, body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+}
+
+/// An answer with a page of HTML.
+pub fn page(body: &str) -> String {
+    answer("200 OK\r\nContent-Type: text/html", body)
 }
