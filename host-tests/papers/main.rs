@@ -42,7 +42,6 @@ fn main() -> ExitCode {
     let size = if settings.full { "" } else { " reduced" };
     let step = |name: &str| format!("papers {name}{size}");
     let steps: Vec<String> = papers.iter().map(|(name, _)| step(name)).collect();
-    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     let progress = Steps::new("papers", &steps, &folder.join("../../target/times.tsv"));
     for (name, run) in papers {
         progress.begin(&step(name));

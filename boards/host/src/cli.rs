@@ -106,7 +106,7 @@ impl Cli {
     fn run(&self) -> Result<ExitCode, Error> {
         match &self.command {
             Command::Check(args) => check::run(args, self.format)?,
-            Command::Collect(args) => collect::run(args)?,
+            Command::Collect(args) => collect::run(args, self.format)?,
             Command::CrawlOrder(args) => crawl_order::run(args, self.format)?,
             Command::Diff(args) => return diff::run(args, self.format),
             Command::Estimate(args) => estimate::run(args, self.format)?,

@@ -296,17 +296,19 @@ pub fn explain(error: PlanError, listing: &Listing) -> Error {
 pub struct Watched<'a> {
     pages: &'a [PlanPage<'a, f64>],
     reads: Cell<u64>,
-    progress: RefCell<Progress>,
+    expected: u64,
+    /// From the first read on: there may be other work before.
+    progress: RefCell<Option<Progress>>,
 }
 
 impl<'a> Watched<'a> {
     /// A planner is expected to read pages `reads` times in all.
     pub fn new(pages: &'a [PlanPage<'a, f64>], reads: u64) -> Self {
-        let progress = RefCell::new(Progress::new("planning", reads));
         Self {
             pages,
             reads: Cell::new(0),
-            progress,
+            expected: reads,
+            progress: RefCell::new(None),
         }
     }
 }
@@ -318,8 +320,10 @@ impl Pages<f64> for Watched<'_> {
     fn page(&self, index: usize) -> PlanPage<'_, f64> {
         let reads = self.reads.get() + 1;
         self.reads.set(reads);
-        if reads.is_multiple_of(1 << 16) {
-            self.progress.borrow_mut().at(reads);
+        if reads == 1 || reads.is_multiple_of(1 << 16) {
+            let mut progress = self.progress.borrow_mut();
+            let begun = progress.get_or_insert_with(|| Progress::new("planning", self.expected));
+            begun.at(reads);
         }
         self.pages.page(index)
     }

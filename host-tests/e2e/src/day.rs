@@ -18,7 +18,7 @@ use dunlin_host::lists::pages::{ListedChange, ListedPage, ListedUpdate, PageList
 use dunlin_tools::qemu::crawl::Report;
 use dunlin_tools::qemu::page_image::{self, ImageFile, Options};
 use dunlin_tools::qemu::{self, Attached, Line, Machine, Time};
-use dunlin_tools::{firmware, setup};
+use dunlin_tools::{firmware, setup, shell};
 
 /// Beyond 2³² µs, where the board's 32-bit counter starts again at 0, twenty times over.
 const SECONDS: u32 = 86_400;
@@ -28,9 +28,22 @@ const BUDGET: f64 = 20_000.0;
 
 /// Fails unless the day passes as it should and two runs give the same log.
 pub fn day(install: bool) -> Result<()> {
+    setup::qemu(install)?;
+    firmware::build(install, firmware::DAY)?;
+    let names = [
+        "a day",
+        "the same day",
+        "a day by the board's clock",
+        "days of pages that change by the clock",
+        "days of pages that may be visited once in each",
+        "days for freshness and for age",
+    ];
+    let progress = shell::steps("day", &names);
+    progress.begin(names[0]);
     let log = run(install, SECONDS, true)?;
     let report = check(&log)?;
     let summary = &report.summary;
+    progress.begin(names[1]);
     let again = run(install, SECONDS, true)?;
     if let Some((first, second)) = log
         .iter()
@@ -43,14 +56,19 @@ pub fn day(install: bool) -> Result<()> {
         log.len() == again.len(),
         "two runs in virtual time gave logs of different lengths"
     );
+    progress.begin(names[2]);
     // The board's own clock, in time that QEMU skips: what happens is the same to a microsecond or
     // so, which is what QEMU takes to ring.
     check(&run(install, SECONDS, false)?).context("with the board's own clock")?;
+    progress.begin(names[3]);
     let fresh = daily(install)?;
-    println!("days of pages that change by the clock: freshness {fresh:.4}");
+    progress.begin(names[4]);
     let visits = limited(install)?;
-    println!("days of pages that may be visited once in each: {visits} visits, none too soon");
+    progress.begin(names[5]);
     let [freshness, age] = both_objectives(install)?;
+    progress.end();
+    println!("days of pages that change by the clock: freshness {fresh:.4}");
+    println!("days of pages that may be visited once in each: {visits} visits, none too soon");
     println!(
         "visits to pages that are always stale: {:.0} % for freshness, {:.0} % for age",
         100.0 * freshness,

@@ -163,7 +163,7 @@ pub fn demo(install: bool) -> Result<()> {
         "a web of {PAGES} pages on {HOSTS} hosts, on loopback, {HTTPS} of them with https; a probe that knows none of their change rates; {SECONDS} s"
     ));
     let live = std::io::stderr().is_terminal();
-    let mut view = View::new(live);
+    let mut view = View::new(live, SECONDS);
     let tour = Tour {
         https: HTTPS,
         ..tour(&elf, Rates::Learnt, SECONDS, SEED)
@@ -187,14 +187,17 @@ pub fn demo(install: bool) -> Result<()> {
 /// over and over, below what else there is to say; elsewhere every line of the log.
 struct View {
     live: bool,
+    /// How long the probe runs.
+    seconds: u32,
     fetches: usize,
     changes: usize,
 }
 
 impl View {
-    fn new(live: bool) -> Self {
+    fn new(live: bool, seconds: u32) -> Self {
         Self {
             live,
+            seconds,
             fetches: 0,
             changes: 0,
         }
@@ -221,8 +224,8 @@ impl View {
             (true, None) => format!("{CLEARED}{line}\n"),
             // Short enough for 80 columns: what wraps cannot be written over.
             (true, Some((page, status))) => format!(
-                "{CLEARED}{:>9.9} s  {} fetches, {} changes; page {page} answered {status}",
-                line.time(),
+                "{CLEARED}{:>3} s left  {} fetches, {} changes; page {page} answered {status}",
+                u64::from(self.seconds).saturating_sub(line.micros.unwrap_or(0) / 1_000_000),
                 self.fetches,
                 self.changes,
             ),
@@ -347,7 +350,7 @@ mod tests {
             "totals fetches=2",
         ];
         let show = |live: bool| {
-            let mut view = View::new(live);
+            let mut view = View::new(live, 60);
             lines.map(|message| view.show(&line(message))).concat()
         };
         let plain = show(false);
@@ -362,7 +365,7 @@ mod tests {
             "fetches are written over: {live:?}"
         );
         assert!(
-            live.contains("\r\x1b[K 1.500000 s  2 fetches, 1 changes; page 2 answered 304"),
+            live.contains("\r\x1b[K 59 s left  2 fetches, 1 changes; page 2 answered 304"),
             "{live:?}"
         );
     }

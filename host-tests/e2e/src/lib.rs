@@ -34,6 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
+use dunlin_host::output::progress::Progress;
 use dunlin_tools::firmware::budgets::{
     COLLECT, DISCOVER, FILTER, FLEET, HEADERS, HINTS, HTTPS, PUSH, UPDATE,
 };
@@ -342,10 +343,21 @@ fn conclude(cases: &[Case], elf: &Path, only: Option<&str>, at_once: usize) -> R
         test_threads: Some(at_once),
         ..Arguments::default()
     };
+    let wanted = |case: &&Case| only.is_none_or(|only| case.0.contains(only));
+    let total = cases.iter().filter(wanted).count() as u64;
     let failed = Arc::new(Mutex::new(Vec::new()));
-    let trials = cases
-        .iter()
-        .map(|case| trial(*case, elf.to_owned(), Arc::clone(&failed)));
+    let done = Arc::new(Mutex::new((
+        0,
+        Progress::new("end to end", total).in_lines(),
+    )));
+    let trials = cases.iter().map(|case| {
+        trial(
+            *case,
+            elf.to_owned(),
+            Arc::clone(&failed),
+            Arc::clone(&done),
+        )
+    });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     let failed = std::mem::take(&mut *failed.lock().unwrap_or_else(PoisonError::into_inner));
     // A case that panicked is not among them.
@@ -368,12 +380,21 @@ fn conclude(cases: &[Case], elf: &Path, only: Option<&str>, at_once: usize) -> R
 /// Cases that may be judged once more: if there are more, it is not the processor.
 const MOST_AGAIN: u64 = 5;
 
-fn trial((name, case): Case, elf: PathBuf, failed: Arc<Mutex<Vec<Case>>>) -> Trial {
+/// How many cases have ended.
+type Done = Arc<Mutex<(u64, Progress)>>;
+
+fn trial((name, case): Case, elf: PathBuf, failed: Arc<Mutex<Vec<Case>>>, done: Done) -> Trial {
     Trial::test(name, move || {
         CASE.set(name);
         show("begins");
         let start = Instant::now();
-        case(&elf).map_err(|error| {
+        let ended = case(&elf);
+        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.0 += 1;
+        let count = done.0;
+        done.1.at(count);
+        drop(done);
+        ended.map_err(|error| {
             show_recent();
             show(format_args!("FAILED: {error:#}"));
             let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);

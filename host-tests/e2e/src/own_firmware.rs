@@ -4,12 +4,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use dunlin_tools::firmware;
 use dunlin_tools::qemu::{self, Attached, End, Machine, Time};
 use dunlin_tools::web::{Answer, Web};
 
-use crate::{show, trace};
+use crate::trace;
 
 /// Where `boards/examples/pages.csv` looks for its pages.
 const PORT: u16 = 8000;
@@ -19,12 +19,9 @@ const RUNS: Duration = Duration::from_secs(24);
 /// It boots, finds its network and asks for its pages, politely; it never ends by itself.
 pub fn crawls(_: &Path) -> Result<()> {
     let elf = firmware::build_example(false, "example-embassy-net")?;
-    let Ok(web) = Web::start_at(PORT, |hit| Answer::version(hit, 0)) else {
-        show(format_args!(
-            "skipped: port {PORT} of this computer is taken"
-        ));
-        return Ok(());
-    };
+    let web = Web::start_at(PORT, |hit| Answer::version(hit, 0)).with_context(|| {
+        format!("cannot listen on port {PORT} of this computer, where the example looks for pages")
+    })?;
     let machine = Machine {
         elf: &elf,
         options: &[],

@@ -39,8 +39,79 @@ pub fn commands(page: &str, programs: &[&str]) -> Vec<Vec<String>> {
         .collect()
 }
 
+/// The block of a page that follows these words.
+///
+/// # Panics
+/// There is none.
+pub fn block_after(page: &str, words: &str) -> String {
+    let (_, rest) = page
+        .split_once(words)
+        .unwrap_or_else(|| panic!("no {words:?}"));
+    let block = rest.split("```").nth(1).expect("a block");
+    block.split_once('\n').expect("a language").1.to_owned()
+}
+
+/// What a test makes of a command that it cannot run as it stands on a page.
+#[derive(Debug)]
+pub enum Exception {
+    /// This is run in its place.
+    Instead(&'static str),
+    /// With these words behind, it is run until it would build firmware, and says this before.
+    UntilItBuilds(&'static str, &'static str),
+    /// It is not run, for this reason.
+    Skipped(&'static str),
+}
+
+/// The exception for each command, if there is one in the table. Arguments of a command stand in
+/// the table as they are typed, without the program's name.
+///
+/// # Panics
+/// A row of the table is for no command: what it says is not true any more.
+pub fn exceptions<'t>(
+    commands: &[&[String]],
+    table: &'t [(&str, Exception)],
+) -> Vec<Option<&'t Exception>> {
+    let mut unused: Vec<&str> = table.iter().map(|(command, _)| *command).collect();
+    let of = |arguments: &&[String]| {
+        let row = table.iter().find(|(row, _)| words(row) == **arguments)?;
+        unused.retain(|command| *command != row.0);
+        Some(&row.1)
+    };
+    let found = commands.iter().map(of).collect();
+    assert_eq!(unused, [""; 0], "exceptions for no command of the page");
+    found
+}
+
+/// A word of a page, or something in place of it where it stands for a number or for a file with the
+/// URL of a broker.
+pub fn filled_in(word: &str) -> &str {
+    match word {
+        "N" => "1",
+        _ if word.starts_with('@') => "mqtt://p1:PASSWORD@127.0.0.1:1883/fleet",
+        _ => word,
+    }
+}
+
+/// Is it a command that a sentence only names, as `run` or `run --fleet`?
+pub fn is_only_named(arguments: &[String], program: &Command) -> bool {
+    let (name, option) = match arguments {
+        [name] => (name, None),
+        [name, option] => (name, option.strip_prefix("--")),
+        _ => return false,
+    };
+    let Some(command) = program.find_subcommand(name) else {
+        return name == "…";
+    };
+    let has = |wanted: &str| {
+        let mut options = command.get_arguments();
+        options.any(|option| option.get_long() == Some(wanted))
+    };
+    let inner = |name: &String| command.find_subcommand(name).is_some();
+    arguments.len() == 1 || option.is_some_and(has) || arguments.get(1).is_some_and(inner)
+}
+
 /// Words as a shell splits them; `#` begins a comment.
-fn words(line: &str) -> Vec<String> {
+pub fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
     for c in line.chars() {
@@ -82,6 +153,13 @@ fn check_row(row: &str) {
     assert_eq!(bars, 4, "four bars that are not escaped: {row}");
     let default = row.contains("[default:");
     assert!(!default, "a default in its own column: {row}");
+    let row = row.to_lowercase();
+    let named = ["if not given", "is the default", "default:"];
+    let named = named.iter().any(|words| row.contains(words));
+    assert!(
+        !named || !row.contains("| none |"),
+        "a default that is none: {row}"
+    );
 }
 
 fn commands_of(command: &Command) -> impl Iterator<Item = &Command> {
@@ -206,6 +284,42 @@ mod tests {
             ]
         );
         rows.iter().for_each(|row| check_row(row));
+    }
+
+    #[test]
+    fn an_exception_is_for_a_command_of_the_page() {
+        let run = words("run 'a b' --seconds 3");
+        let plan = words("plan PAGES.csv");
+        let all = [&run[..], &plan];
+        let table = [("run 'a b' --seconds 3", Exception::Skipped("long"))];
+        let found = exceptions(&all, &table);
+        assert!(matches!(
+            found[..],
+            [Some(Exception::Skipped("long")), None]
+        ));
+        let other = [("run 'a b'", Exception::Skipped("long"))];
+        assert!(std::panic::catch_unwind(|| exceptions(&all, &other)).is_err());
+    }
+
+    #[test]
+    fn a_command_that_a_sentence_names_is_no_command_to_type() {
+        let run = Command::new("run").arg(Arg::new("fleet").long("fleet").num_args(1));
+        let init = Command::new("fleet").subcommand(Command::new("init"));
+        let program = Command::new("dunlin").subcommands([run, init]);
+        let named = |line: &str| is_only_named(&words(line), &program);
+        assert!(named("run") && named("run --fleet") && named("fleet init") && named("…"));
+        assert!(!named("ran") && !named("run --flat") && !named("run PAGES.csv --fleet"));
+        assert!(!named("run PAGES.csv") && !named("fleet stop"));
+    }
+
+    #[test]
+    fn a_default_that_hides_beside_none_is_seen() {
+        for help in ["a tenth if not given", "USER is the default", "default: 5"] {
+            let row = format!("| `--pages N` | none | Pages; {help} |");
+            let seen = std::panic::catch_unwind(|| check_row(&row));
+            assert!(seen.is_err(), "{row}");
+        }
+        check_row("| `--pages N` | none | Pages, by default all hosts' |");
     }
 
     #[test]

@@ -9,9 +9,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use dunlin_host::output::progress::beside_bar;
 
 use crate::setup;
-use crate::shell::{capture, cargo, check, root, say};
+use crate::shell::{capture, cargo, check, quiet, root, say, steps};
 
 /// Every target, by the name of its program and of its corpus.
 pub const TARGETS: [&str; 13] = [
@@ -43,15 +44,21 @@ pub fn fuzz(install: bool, name: Option<&str>, seconds: u32) -> Result<()> {
         .current_dir(&folder)
         .env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"));
     // With a target, build scripts and macros are compiled without the flags.
-    check(build.args(["build", "--quiet", "--release", "--bins", "--target", &host]))?;
+    build.arg("build").args(quiet());
+    check(build.args(["--release", "--bins", "--target", &host]))?;
     let programs = folder.join("target").join(&host).join("release");
     let wanted = TARGETS
         .into_iter()
         .filter(|target| name.is_none_or(|name| name == *target));
+    let step = |target: &str| format!("fuzz {target} for {seconds} s");
+    let names: Vec<String> = wanted.clone().map(step).collect();
+    let progress = steps("fuzz", &names);
     for target in wanted {
+        progress.begin(&step(target));
         let inputs = run(&folder, &programs.join(target), target, seconds)?;
-        println!("fuzz {target}: {inputs} inputs in {seconds} s, nothing found");
+        beside_bar(|| println!("fuzz {target}: {inputs} inputs in {seconds} s, nothing found"));
     }
+    progress.end();
     Ok(())
 }
 

@@ -25,7 +25,7 @@ pub fn root() -> PathBuf {
 }
 
 /// Progress through long steps, by how long each took the last time.
-pub fn steps(label: &str, names: &[&str]) -> Steps {
+pub fn steps(label: &str, names: &[impl AsRef<str>]) -> Steps {
     HAS_BAR.store(true, Ordering::Relaxed);
     Steps::new(label, names, &root().join("target/times.tsv"))
 }
@@ -33,10 +33,18 @@ pub fn steps(label: &str, names: &[&str]) -> Steps {
 /// There is a bar of our own: two would fight for the line.
 static HAS_BAR: AtomicBool = AtomicBool::new(false);
 
-/// The option that keeps cargo silent where nobody would see its progress bar.
+/// The environment variable that a step of `cargo xtask test` finds: whoever has started it says how
+/// far all of them are.
+pub const IS_STEP: &str = "DUNLIN_IS_STEP";
+
+/// The option that keeps cargo silent where somebody else says how far it is.
 pub fn quiet() -> Option<&'static str> {
-    let seen = std::io::stderr().is_terminal() && !HAS_BAR.load(Ordering::Relaxed);
-    (!seen).then_some("--quiet")
+    let is_step = std::env::var_os(IS_STEP).is_some() && !std::io::stderr().is_terminal();
+    silenced(is_step, HAS_BAR.load(Ordering::Relaxed))
+}
+
+fn silenced(is_step: bool, has_bar: bool) -> Option<&'static str> {
+    (is_step || has_bar).then_some("--quiet")
 }
 
 /// Returns the cargo that runs this program, in the repository's top folder.
@@ -158,6 +166,13 @@ mod tests {
         assert!(capture(&mut shell("echo it; exit 3")).is_err());
         assert_eq!(output(&mut shell("echo it; exit 3")), None);
         assert!(check(&mut Command::new("/no/such/program")).is_err());
+    }
+
+    #[test]
+    fn cargo_is_silent_only_where_somebody_else_speaks() {
+        assert_eq!(silenced(false, false), None, "a first build takes minutes");
+        assert_eq!(silenced(true, false), Some("--quiet"));
+        assert_eq!(silenced(false, true), Some("--quiet"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use dunlin_host::board::own::OwnFields;
 use dunlin_host::error::Error;
 use dunlin_host::lists::{page_image, trust};
 use dunlin_tools::firmware::boards::{Board, Holdings};
-use dunlin_tools::firmware::flash::{Boot, Built, place, settings};
+use dunlin_tools::firmware::flash::{Boot, Built, build_watchers, place, settings};
 use dunlin_tools::firmware::stamp::Keys;
 use dunlin_tools::firmware::told::Told;
 use dunlin_tools::firmware::{self, budgets, keys};
@@ -89,7 +89,8 @@ pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
     }
     let built = build(install, board, &features, arguments, told)?;
     if arguments.uf2 {
-        return built.hand_over(board, ways, &arguments.list.monitor_options());
+        let address = arguments.list.probe.own_address();
+        return built.hand_over(board, ways, address, &arguments.list.monitor_options());
     }
     let mut files = format!(
         "built the firmware {} and the page image {} (for address {:#x})",
@@ -101,7 +102,6 @@ pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
         files += &format!(", and the boot loader {}", boot.elf.display());
     }
     say(&files);
-    say(&built.manners);
     if find("probe-rs").is_none() {
         bail!(
             "nothing was written: probe-rs is not installed (`cargo install probe-rs-tools --locked`); {files}"
@@ -112,12 +112,12 @@ pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
     if !probes.contains("[0]") {
         bail!("nothing was written: no debug probe is attached (`probe-rs list`); {files}");
     }
-    built.write(chip)?;
     if arguments.no_monitor {
-        Ok(())
-    } else {
-        built.watch(chip, &arguments.list.monitor_options())
+        return built.write(chip);
     }
+    build_watchers()?;
+    built.write(chip)?;
+    built.watch(chip, &arguments.list.monitor_options())
 }
 
 fn build(
@@ -154,8 +154,10 @@ fn build(
         say(note);
     }
     say(format_args!(
-        "building the firmware; the first time takes some minutes"
+        "the board crawls: {}",
+        list.manners(&listing)?
     ));
+    say("building the firmware; the first time takes some minutes");
     let mut elf = firmware::build_with(install, board, &features)?;
     let boot = match keys {
         Some(keys) => Some(Boot::build(install, board, &mut elf, &keys)?),
@@ -176,7 +178,6 @@ fn build(
         address,
         boot,
         settings,
-        manners: list.manners(&listing),
     })
 }
 

@@ -40,8 +40,11 @@ pub struct ListArguments {
 
 impl ListArguments {
     /// How many fetches a day it gets, in a line for whoever starts it.
-    pub fn manners(&self, listing: &Listing) -> String {
-        self.probe.manners(listing)
+    pub fn manners(&self, listing: &Listing) -> Result<String, Error> {
+        Ok(match self.join.place()? {
+            Some(place) => format!("as {} of the fleet at {}", place.probe, place.broker),
+            None => self.probe.manners(listing),
+        })
     }
 
     /// What tells a monitor the names of pages and hosts, as its options.

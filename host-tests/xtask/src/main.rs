@@ -180,11 +180,11 @@ enum Command {
         /// As small as in the tests, and without writing anything
         #[arg(long)]
         reduced: bool,
-        /// Pages of the large experiments (wolf, desouza), instead of the papers' million
+        /// Pages of the large experiments (wolf, desouza) [default: the papers' million]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5_000..=2_000_000))]
         pages: Option<u32>,
-        /// Real changes, as from the Open Terms Archive (service, page, unix_time, kind); default:
-        /// the excerpt in host-tests/data
+        /// Real changes, as from the Open Terms Archive (service, page, unix_time, kind) [default:
+        /// the excerpt in host-tests/data]
         #[arg(long, value_name = "FILE")]
         traces: Option<PathBuf>,
     },
@@ -259,22 +259,18 @@ fn main() -> ExitCode {
             discovery: true, ..
         } => bench::discovery(install),
         Command::Bench {
-            device,
+            device: device_only,
             renew,
             page,
-            check: false,
-            peers: false,
-            https: false,
-            collection: false,
-            discovery: false,
-        } => bench::bench(
-            install,
-            bench::Wanted {
-                device_only: device,
+            ..
+        } => {
+            let wanted = bench::Wanted {
+                device_only,
                 renew,
                 page,
-            },
-        ),
+            };
+            bench::bench(install, wanted)
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -294,13 +290,17 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dunlin_readme::{commands, compare, options};
+    use dunlin_readme::{commands, compare, filled_in, is_only_named, options};
     use dunlin_tools::shell::root;
 
     /// Every page that says what to type.
-    const PAGES: [&str; 6] = [
+    const PAGES: [&str; 10] = [
         "README.md",
+        "boards/EMBEDDING.md",
         "boards/PORTING.md",
+        "boards/host/ARCHIVE.md",
+        "boards/host/COLLECT.md",
+        "boards/host/FLEET.md",
         "boards/nucleo-h753zi/README.md",
         "boards/pico2-w/README.md",
         "boards/w5500-evb-pico2/README.md",
@@ -313,14 +313,13 @@ mod tests {
         for page in PAGES {
             let text = std::fs::read_to_string(root().join(page)).expect("a page");
             for words in commands(&text, &["cargo xtask"]) {
-                // A command that is only named, as in this sentence's `cargo xtask flash`.
-                if let [_, _, name] = &words[..] {
-                    let known = Arguments::command().find_subcommand(name).is_some();
-                    assert!(known || name == "…", "{page}: {words:?}");
+                if is_only_named(&words[2..], &Arguments::command()) {
                     continue;
                 }
                 // The program's name stands for the first two.
-                if let Err(error) = Arguments::try_parse_from(&words[1..]) {
+                let words = words[1..].iter().map(|word| filled_in(word));
+                let words: Vec<&str> = words.collect();
+                if let Err(error) = Arguments::try_parse_from(&words) {
                     panic!("{page}: {words:?}: {error}");
                 }
                 understood += 1;

@@ -114,22 +114,19 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
     if arguments.list.probe.seed.is_none() {
         options.key = Some(stored.map_or_else(random_key, Ok)?);
     }
-    setup::qemu(install)?;
     let mut updates = Updatable::new(arguments, &options)?;
+    let seconds = arguments.seconds;
+    let how = arguments.list.manners(&listing)?;
+    say(format_args!(
+        "an emulated Cortex-M4F crawls for {seconds} s: {how}"
+    ));
+    setup::qemu(install)?;
     let elf = match &mut updates {
         Some(updates) => updates.build(install, &features)?,
         None => firmware::build_firmware(install, &features)?,
     };
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
         .context("cannot listen for Ctrl-C")?;
-    let seconds = arguments.seconds;
-    let how = match place {
-        Some(place) => format!("as {} of the fleet at {}", place.probe, place.broker),
-        None => arguments.list.manners(&listing),
-    };
-    say(format_args!(
-        "an emulated Cortex-M4F crawls for {seconds} s: {how}"
-    ));
     let log_port = arguments.log_port.map(LogPort::listen).transpose()?;
     if let Some(port) = &log_port {
         say(format_args!(

@@ -77,6 +77,10 @@ async fn network(mut runner: Runner<'static, Ethernet>) {
 #[embassy_executor::task]
 async fn crawl(stack: Stack<'static>) {
     let scheduler = SCHEDULER.take();
+    // Visits a day, over all pages: without a budget each is asked for as often as its host's gap
+    // allows.
+    let budget = scheduler.set_budget(Some(24.0 * URLS.len() as f32), now());
+    budget.expect("a number above 0");
     let host = scheduler.add_host(Duration::from_secs(15)).expect("room");
     for _ in URLS {
         let page = scheduler.add_page(host, &PageSettings::DEFAULT, now());

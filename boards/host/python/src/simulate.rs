@@ -12,6 +12,9 @@ use pyo3::types::PyDict;
 use crate::arrays::{duration, named};
 use crate::columns::{Arrays, Columns, Given, plan_hosts};
 
+// A default that is a constant would be shown as `...`.
+const _: () = assert!(SEEDS == 5, "the default of `seeds`");
+
 /// Simulate what a policy achieves on these pages.
 ///
 /// Pages change by their laws, hosts are fetched from politely, and figures are averages over the
@@ -68,7 +71,7 @@ use crate::columns::{Arrays, Columns, Given, plan_hosts};
 #[pyo3(signature = (
     changes_per_day, *, days, crawls_per_day, weight=None, host=None, politeness_s=None, model=None,
     shape=None, assume=None, crawlers=None, fetch_time_s=0.1, failures=0.0, learn=false,
-    policy=None, seed=1, seeds=SEEDS, warm_up_s=None
+    policy=None, seed=1, seeds=5, warm_up_s=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
 pub fn simulate<'py>(

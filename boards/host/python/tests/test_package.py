@@ -11,6 +11,8 @@ import json
 import os
 import subprocess
 import threading
+import types
+import typing
 from pathlib import Path
 
 import numpy as np
@@ -289,17 +291,73 @@ def test_the_example_of_the_readme_runs():
     assert names["plan"]["pages"]["crawls"].size == 5
 
 
-@pytest.mark.parametrize("function", [dunlin.plan, dunlin.simulate, dunlin.estimate])
-def test_types_name_the_same_arguments(function):
-    import ast
-
+@pytest.fixture
+def stub():
+    """What the types say, as Python sees it."""
     folder = Path(dunlin.__file__).parent
     assert (folder / "py.typed").exists()
-    stub = ast.parse((folder / "_dunlin.pyi").read_text())
-    (typed,) = [
-        node
-        for node in stub.body
-        if isinstance(node, ast.FunctionDef) and node.name == function.__name__
+    names = {"__name__": "stub"}
+    exec((folder / "_dunlin.pyi").read_text(), names)
+    return names
+
+
+@pytest.mark.parametrize("function", [dunlin.plan, dunlin.simulate, dunlin.estimate])
+def test_types_name_the_same_arguments(function, stub):
+    found = inspect.signature(function).parameters
+    typed = inspect.signature(stub[function.__name__]).parameters
+    assert list(found) == list(typed)
+    for name in found:
+        assert found[name].kind == typed[name].kind, name
+        assert found[name].default == typed[name].default, name
+
+
+def wrong(value, kind, path):
+    """Where a result is not what its type says."""
+    origin, of = typing.get_origin(kind), typing.get_args(kind)
+    if typing.is_typeddict(kind) and not isinstance(value, dict):
+        yield f"{path}: {value!r} is no {kind}"
+    elif typing.is_typeddict(kind):
+        hints = typing.get_type_hints(kind)
+        missing, unknown = kind.__required_keys__ - set(value), set(value) - set(hints)
+        yield from (f"{path} lacks {name}" for name in sorted(missing))
+        yield from (f"{path} has {name}, which has no type" for name in sorted(unknown))
+        for name in set(value) & set(hints):
+            yield from wrong(value[name], hints[name], f"{path}.{name}")
+    elif origin in (typing.Union, types.UnionType):
+        if all(list(wrong(value, one, path)) for one in of):
+            yield f"{path}: {value!r} is none of {kind}"
+    elif origin is np.ndarray:
+        (element,) = typing.get_args(of[1])
+        if not isinstance(value, np.ndarray) or value.dtype != element:
+            yield f"{path}: {value!r} is no array of {element}"
+    elif origin is list:
+        for place, one in enumerate(value):
+            yield from wrong(one, of[0], f"{path}[{place}]")
+    elif origin is typing.Literal:
+        if value not in of:
+            yield f"{path}: {value!r} is none of {of}"
+    elif type(value) is not kind:
+        yield f"{path}: {value!r} is no {kind}"
+
+
+def test_results_are_what_their_types_say(web, stub):
+    arrays, _ = web
+    objectives = ["freshness", "age", "harmonic"]
+    plans = [dunlin.plan(**arrays, crawls=60, objective=objective) for objective in objectives]
+    limits = {"days": 2, "crawls_per_day": 100}
+    simulations = [dunlin.simulate(**arrays, **limits, seeds=seeds) for seeds in (1, 2)]
+    visits = np.arange(300.0) * 10_000
+    changed = np.random.default_rng(5).random(300) < 0.5
+    estimates = [
+        dunlin.estimate(np.zeros(300, dtype=int), visits, changed),
+        dunlin.estimate(np.zeros(2, dtype=int), visits[:2], changed[:2], last_modified_s=visits[:2]),
     ]
-    names = [one.arg for one in typed.args.args + typed.args.kwonlyargs]
-    assert names == list(inspect.signature(function).parameters)
+    for name, results in {"Plan": plans, "Simulation": simulations, "Estimates": estimates}.items():
+        kind = stub[name]
+        assert [line for one in results for line in wrong(one, kind, name)] == []
+        # Every key that is typed is there in one of them.
+        assert set().union(*results) == set(typing.get_type_hints(kind))
+    less = {name: plans[0][name] for name in plans[0] if name != "value"}
+    assert list(wrong(less, stub["Plan"], "Plan")) == ["Plan lacks value"]
+    other = {**plans[0], "price": 1, "gap": 0.5, "given_up": np.zeros(1)}
+    assert len(list(wrong(other, stub["Plan"], "Plan"))) == 3

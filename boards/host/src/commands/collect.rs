@@ -27,7 +27,7 @@ use crate::lists::constraints::parse_interval;
 use crate::lists::pages::PageList;
 use crate::monitor::web::Site;
 use crate::news::Kind;
-use crate::output;
+use crate::output::{self, Format};
 use crate::told::Told;
 use crate::told::message::{Answer, Message};
 
@@ -79,8 +79,13 @@ const TIDY: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// Something wrong with an option, a file or the archive; at the end, news that was not written.
-pub fn run(args: &Args) -> Result<(), Error> {
+pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     args.web.check()?;
+    if format == Format::Csv {
+        let found =
+            "found --format csv, expected json or none: what is kept is a line of JSON each";
+        return Err(Error::Usage(found.into()));
+    }
     if args.tokens.is_none() && !args.listen.ip().is_loopback() {
         return Err(Error::Usage(format!(
             "found --listen {}, which others can reach, expected --tokens FILE with it",

@@ -53,7 +53,7 @@ pub struct Args {
     /// How the crawl ends, and what it is judged by
     #[arg(long, value_enum, default_value = "stop")]
     model: Model,
-    /// K: pages to crawl, or to keep; a tenth of the web if not given
+    /// K: pages to crawl, or to keep [default: a tenth of the web]
     #[arg(long, value_name = "K")]
     pages: Option<usize>,
     /// What makes a page a good one
@@ -74,7 +74,7 @@ pub struct Args {
     /// Words that URLs on the topic hold, for `--order topic`
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     topic: Vec<String>,
-    /// The page to start from; the first of the file, or every site's front page if not given
+    /// The page to start from [default: the first of the file, or every site's front page]
     #[arg(long, value_name = "PAGE")]
     start: Vec<String>,
     /// Let so many crawlers share the web

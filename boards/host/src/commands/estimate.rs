@@ -8,6 +8,7 @@ use crate::duration;
 use crate::error::Error;
 use crate::estimate::{Estimated, estimate};
 use crate::lists::history;
+use crate::output::progress::Progress;
 use crate::output::{self, Format, Table};
 
 /// Estimate change rates, per day, from visit histories
@@ -64,9 +65,15 @@ fn class(text: &str) -> Result<Duration, String> {
 /// The first thing wrong with the file.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let histories = history::read(&args.history)?;
-    let pages: Vec<Estimated<'_>> = (histories.iter())
-        .map(|history| estimate(history, &args.classes))
+    let mut progress = Progress::new("estimating", histories.len() as u64);
+    let pages: Vec<Estimated<'_>> = (0..)
+        .zip(&histories)
+        .map(|(done, history)| {
+            progress.at(done);
+            estimate(history, &args.classes)
+        })
         .collect();
+    drop(progress);
     match format {
         Format::Json => output::print(&output::json(&pages)),
         Format::Csv => output::print(&table(&pages, |rate| rate.to_string()).to_csv()),

@@ -17,9 +17,10 @@ use crate::monitor::plain::print_summary;
 use crate::monitor::readable;
 use crate::monitor::source::Source;
 use crate::monitor::state::{MonitoredProbe, Stream};
-use crate::monitor::stream_reader::{Setting, StreamReader};
+use crate::monitor::stream_reader::{Listener, Setting, StreamReader};
 use crate::monitor::view::View;
 use crate::output::plot::{self, Bar, Line, Plot, escape};
+use crate::output::progress::Progress;
 use crate::output::{self, Format, Table, file};
 
 /// A report shows so many hosts.
@@ -119,7 +120,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     StreamReader::open(
         setting,
         Arc::clone(&probe),
-        None,
+        shown_progress(&args.log),
         Arc::new(AtomicBool::new(false)),
     )?
     .run();
@@ -142,6 +143,17 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     file::write(&path, &html(&args.log, &view))?;
     output::say(format_args!("report: {}", path.display()));
     print_summary(&[view], format)
+}
+
+/// Shows how much of a record has been read, where it is a file.
+fn shown_progress(log: &str) -> Option<Listener> {
+    let total = std::fs::metadata(log).ok()?.len();
+    let mut progress = Progress::new("reading", total);
+    let mut done = 0;
+    Some(Box::new(move |_: &MonitoredProbe, line: &decode::Line| {
+        done += line.bytes as u64;
+        progress.at(done);
+    }))
 }
 
 fn html(log: &str, view: &View) -> String {

@@ -14,7 +14,7 @@ pub struct JoinArgs {
     /// from a file
     #[arg(long, conflicts_with = "discover", value_name = "mqtt://USER:PASSWORD@HOST:PORT/FLEET", value_parser = BrokerUrl::parse)]
     pub fleet: Option<BrokerUrl>,
-    /// This probe's name in its fleet: as a rule the same as USER, which is the default
+    /// This probe's name in its fleet, as a rule the same as USER [default: USER]
     #[arg(long, value_name = "ID", requires = "fleet")]
     pub probe: Option<String>,
     /// How long leases are taken to last, until the planner has said so

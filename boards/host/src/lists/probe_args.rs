@@ -84,7 +84,7 @@ pub struct ProbeArgs {
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = level)]
     log: LogLevel,
     /// For the little that is random, and for the key that what is stored is known by: the same
-    /// seed, the same key
+    /// seed, the same key [default: 1, and in QEMU a key that is drawn at random]
     #[arg(long, value_name = "S")]
     pub seed: Option<u32>,
 }
@@ -96,6 +96,11 @@ impl ProbeArgs {
     /// How many fetches a day it gets.
     fn budget(&self) -> Budget {
         self.crawls_per_day.unwrap_or_default()
+    }
+
+    /// The address that the device was given, instead of one by DHCP.
+    pub fn own_address(&self) -> Option<Ipv4Addr> {
+        self.address.map(|(address, _)| address)
     }
 
     /// What that comes to, in a line for whoever starts a probe.

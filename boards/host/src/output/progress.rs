@@ -13,7 +13,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// How long work may take before a bar appears.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The time between two lines where there is no terminal.
+/// The time between two lines where there is no terminal, at first: later they are a tenth of the
+/// time so far apart, so that an hour's work has a page of them.
 const LINES: Duration = Duration::from_secs(10);
 /// How often [`Steps`] looks at the clock.
 const TICK: Duration = Duration::from_millis(250);
@@ -57,10 +58,16 @@ impl Progress {
         }
     }
 
+    /// Lines on a terminal, too: for work that writes there itself.
+    pub fn in_lines(mut self) -> Self {
+        self.plain = true;
+        self
+    }
+
     /// Shows that `done` steps of the total are done.
     pub fn at(&mut self, done: u64) {
         if self.plain {
-            return self.line(done);
+            return self.line(done).into_iter().for_each(super::say);
         }
         if !self.shown && self.bar.elapsed() > PATIENCE {
             self.shown = true;
@@ -84,19 +91,21 @@ impl Progress {
         self.bar.set_message(self.label.clone());
     }
 
-    fn line(&mut self, done: u64) {
-        if self.last_line.elapsed() < LINES || done == 0 {
-            return;
+    /// What is to be said now, if anything.
+    fn line(&mut self, done: u64) -> Option<String> {
+        let so_far = self.began.elapsed();
+        if self.last_line.elapsed() < LINES.max(so_far / 10) || done == 0 {
+            return None;
         }
         self.last_line = Instant::now();
         let share = done as f64 / self.total.max(1) as f64;
-        let left = self.began.elapsed().as_secs_f64() * (1.0 / share - 1.0).max(0.0);
-        super::say(format_args!(
+        let left = so_far.as_secs_f64() * (1.0 / share - 1.0).max(0.0);
+        Some(format!(
             "{}: {:.0} %, about {} left",
             self.label,
             100.0 * share,
             seconds(left)
-        ));
+        ))
     }
 }
 
@@ -145,20 +154,10 @@ struct Shared {
 
 impl Steps {
     /// Steps of these names, in any order; `memory` is a file of lines `name<tab>seconds`.
-    pub fn new(label: &str, names: &[&str], memory: &Path) -> Self {
-        let text = std::fs::read_to_string(memory).unwrap_or_default();
-        let times: BTreeMap<String, f64> = text
-            .lines()
-            .filter_map(|line| {
-                let (name, seconds) = line.split_once('\t')?;
-                let seconds = seconds.parse().ok()?;
-                (0.0..1e6)
-                    .contains(&seconds)
-                    .then_some((name.to_owned(), seconds))
-            })
-            .collect();
-        let seconds = |name: &&str| times.get(*name).copied().unwrap_or(UNKNOWN);
-        let total: f64 = names.iter().map(seconds).sum();
+    pub fn new(label: &str, names: &[impl AsRef<str>], memory: &Path) -> Self {
+        let times = remembered(memory);
+        let seconds = |name: &str| times.get(name).copied().unwrap_or(UNKNOWN);
+        let total: f64 = names.iter().map(|name| seconds(name.as_ref())).sum();
         let shared = Arc::new(Mutex::new(Shared {
             progress: Progress::new(label, (1e3 * total) as u64),
             memory: memory.to_owned(),
@@ -186,6 +185,14 @@ impl Steps {
         }
     }
 
+    /// Lines on a terminal, too: for steps that write there themselves.
+    pub fn in_lines(self) -> Self {
+        if let Ok(mut shared) = self.shared.lock() {
+            shared.progress.plain = true;
+        }
+        self
+    }
+
     /// The next step begins.
     pub fn begin(&self, name: &str) {
         if let Ok(mut shared) = self.shared.lock() {
@@ -201,6 +208,19 @@ impl Steps {
             shared.end();
         }
     }
+}
+
+/// Seconds of each step, as they were kept the last time.
+fn remembered(memory: &Path) -> BTreeMap<String, f64> {
+    let text = std::fs::read_to_string(memory).unwrap_or_default();
+    let time = |line: &str| {
+        let (name, seconds) = line.split_once('\t')?;
+        let seconds = seconds.parse().ok()?;
+        (0.0..1e6)
+            .contains(&seconds)
+            .then_some((name.to_owned(), seconds))
+    };
+    text.lines().filter_map(time).collect()
 }
 
 impl Shared {
@@ -223,8 +243,10 @@ impl Shared {
             return;
         };
         self.done += self.expected(&name);
-        self.times.insert(name, began.elapsed().as_secs_f64());
-        let lines = self.times.iter();
+        // Others may have kept theirs meanwhile.
+        let mut times = remembered(&self.memory);
+        times.insert(name, began.elapsed().as_secs_f64());
+        let lines = times.iter();
         let text: String = lines.map(|(name, s)| format!("{name}\t{s:.1}\n")).collect();
         // It only makes the next forecast worse.
         let _ = std::fs::write(&self.memory, text);
@@ -244,6 +266,26 @@ impl Drop for Steps {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_a_terminal_a_line_says_how_far_it_is_every_now_and_then() {
+        let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds));
+        let mut progress = Progress::new("planning", 200).in_lines();
+        assert_eq!(progress.line(50), None, "not in the first seconds");
+        let minute = ago(60).expect("the computer runs for longer");
+        (progress.began, progress.last_line) = (minute, minute);
+        assert_eq!(progress.line(0), None, "nothing is known yet");
+        let line = progress.line(100).expect("a line");
+        assert_eq!(line, "planning: 50 %, about 60 s left");
+        assert_eq!(progress.line(101), None, "one is enough");
+        // After five minutes, half a minute lies between two of them.
+        progress.began = ago(300).expect("for longer");
+        progress.last_line = ago(20).expect("for longer");
+        assert_eq!(progress.line(150), None);
+        progress.last_line = ago(31).expect("for longer");
+        let line = progress.line(150).expect("a line");
+        assert_eq!(line, "planning: 75 %, about 2 min left");
+    }
 
     #[test]
     fn steps_remember_how_long_they_took() {

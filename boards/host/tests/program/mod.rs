@@ -3,6 +3,8 @@
 // Not every test uses all of it.
 #![allow(dead_code)]
 
+pub mod site;
+
 use std::collections::HashMap;
 use std::fs::Permissions;
 use std::io::Write;

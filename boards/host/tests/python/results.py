@@ -164,6 +164,8 @@ with tempfile.TemporaryDirectory() as folder:
     assert list(table.columns) == list(heard[0]) and len(table) == len(heard) > 10
     assert all(same(left, line["time_s"]) for left, line in zip(table["time_s"], heard))
     print(f"monitor: {len(heard)} lines")
+    summary = json.loads(dunlin("monitor", "--log", log, *elf, "--summary", "--format", "json"))
+    validated("report", summary if isinstance(summary, list) else [summary])
     key = Path(folder) / "sender.key"
     key.write_text("000102030405060708090a0b0c0d0e0f\n")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
@@ -175,14 +177,16 @@ with tempfile.TemporaryDirectory() as folder:
 
 
 class Site(http.server.BaseHTTPRequestHandler):
-    """Pages that change, a page that is gone, and a webhook that keeps what it is told."""
+    """Pages that change, with links to others, one that is gone, and a webhook that keeps what it is told."""
 
     told, versions = [], 0
 
     def do_GET(self):
         Site.versions += 1
-        body = b"" if self.path in ("/gone", "/robots.txt") else f"version {Site.versions}".encode()
+        links = '<a href="/more">more</a> <a href="/most">most</a>'
+        body = b"" if self.path in ("/gone", "/robots.txt") else f"version {Site.versions} {links}".encode()
         self.send_response(200 if body else 404)
+        self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -248,6 +252,27 @@ with tempfile.TemporaryDirectory() as folder, http.server.ThreadingHTTPServer(("
     table = columns("\n".join(said.splitlines()[-2:]))
     assert list(table.columns) == list(summary), list(table.columns)
     assert table["first_versions"][0] == summary["first_versions"] == 4, summary
+
+    discover = ("--discover", "--places", "5", "--format", "json")
+    said = subprocess.run([*run, *discover], capture_output=True, text=True, check=True).stdout
+    *lines, summary = map(json.loads, said.splitlines())
+    validated("run", lines)
+    validated("run-summary", [summary])
+    assert {"found", "admitted"} <= {line["event"] for line in lines}, lines
+
+    kept = str(Path(folder) / "collected")
+    refused = subprocess.run([DUNLIN, "collect", "--archive", kept, "--format", "csv"], capture_output=True, text=True)
+    assert refused.returncode == 2 and len(refused.stderr.splitlines()) == 1 and not Path(kept).exists(), refused
+    collector = subprocess.Popen(
+        [DUNLIN, "collect", "--archive", kept, "--listen", "127.0.0.1:0", "--seconds", "60"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    where = collector.stderr.readline().split()[-1]
+    subprocess.run([*run, "--collect", where], capture_output=True, check=True)
+    collector.send_signal(signal.SIGINT)
+    lines = [json.loads(line) for line in collector.communicate()[0].splitlines()]
+    validated("run", lines)
+    assert len(lines) >= 4, lines
+    print(f"run --discover, collect: {len(lines)} lines")
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

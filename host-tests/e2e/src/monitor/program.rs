@@ -7,13 +7,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use dunlin_tools::shell::{cargo, check, root};
+use dunlin_tools::shell::{cargo, check, quiet, root};
 
 /// Builds the program; returns where it is.
 pub fn build() -> Result<PathBuf> {
     // As part of the workspace, with the features that `cargo test --workspace` has compiled its
     // dependencies with.
-    check(cargo().args(["build", "--quiet", "--workspace", "--bin", "dunlin"]))?;
+    let program = ["--workspace", "--bin", "dunlin"];
+    check(cargo().arg("build").args(quiet()).args(program))?;
     let folder =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     Ok(folder.join("debug/dunlin"))

@@ -328,9 +328,8 @@ pub fn check(install: bool, rows: Rows) -> Result<()> {
         .iter()
         .map(|image| format!("board {}", image.name))
         .collect();
-    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     let progress = shell::steps("boards", &steps);
-    for (image, step) in images.iter().zip(steps) {
+    for (image, step) in images.iter().zip(&steps) {
         progress.begin(step);
         let board = image.board;
         let elf = firmware::build_image(install, image)?;
@@ -455,9 +454,16 @@ fn table(install: bool, rows: Rows) -> Result<String> {
             .filter(|feature| *feature != budgets::HTTPS);
         image.is_firmware() && others.count() == 0
     };
-    for image in budgets::images(rows)?.into_iter().filter(plain) {
+    let images: Vec<Image> = budgets::images(rows)?.into_iter().filter(plain).collect();
+    let steps: Vec<String> = images
+        .iter()
+        .map(|image| format!("table {}", image.name))
+        .collect();
+    let progress = shell::steps("boards", &steps);
+    for (image, step) in images.iter().zip(&steps) {
+        progress.begin(step);
         let board = image.board;
-        let holds = Holdings::read(board, &firmware::build_image(install, &image)?)?;
+        let holds = Holdings::read(board, &firmware::build_image(install, image)?)?;
         let ram: u64 = board.ram.iter().map(|ram| ram.bytes).sum();
         let stack = image.budget.stack.unwrap_or_default();
         // In whole KiB, so that a fix of a few bytes is no new table.
@@ -474,6 +480,7 @@ fn table(install: bool, rows: Rows) -> Result<String> {
             holds.more_pages(stack) / 100 * 100,
         );
     }
+    progress.end();
     Ok(table)
 }
 

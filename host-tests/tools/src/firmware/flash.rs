@@ -1,6 +1,7 @@
 //! Files for a board, and how they get onto it: by a debug probe, or as a UF2 file over USB.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -10,7 +11,7 @@ use boot_chain::NOTHING_TO_DO;
 use super::boards::{Board, symbol};
 use super::stamp::{Keys, stamp};
 use super::uf2;
-use crate::shell::{cargo, check, say, words, write_private};
+use crate::shell::{cargo, check, quiet, say, words, write_private};
 
 /// What was built, and where it belongs.
 #[derive(Debug)]
@@ -24,8 +25,6 @@ pub struct Built {
     pub boot: Option<Boot>,
     /// What the device is told, and where that belongs.
     pub settings: Option<(PathBuf, u64)>,
-    /// How often the list is visited, in a line.
-    pub manners: String,
 }
 
 impl Built {
@@ -33,7 +32,13 @@ impl Built {
     ///
     /// # Errors
     /// A file cannot be read or written.
-    pub fn hand_over(&self, board: &Board, ways: &[String], list: &[String]) -> Result<()> {
+    pub fn hand_over(
+        &self,
+        board: &Board,
+        ways: &[String],
+        address: Option<Ipv4Addr>,
+        list: &[String],
+    ) -> Result<()> {
         let name = format!("{}.uf2", board.name);
         let (file, bytes) = self.write_uf2(&name)?;
         println!("{}", file.display());
@@ -55,12 +60,15 @@ impl Built {
             .iter()
             .filter(|line| ways.iter().any(|way| way == line.name))
         {
+            let source = source(line.source, address);
             say(format_args!(
-                "watch it: cargo dunlin monitor --elf {} --log {} {}",
+                "watch it: cargo dunlin monitor --elf {} --log {source} {}",
                 words(&[self.elf.display().to_string()]),
-                line.source,
                 words(list)
             ));
+            if source.contains(ADDRESS) {
+                say(format_args!("{ADDRESS} {HOW_TO_FIND_IT}"));
+            }
         }
         Ok(())
     }
@@ -131,7 +139,7 @@ impl Built {
         check(Command::new("probe-rs").args(["reset", "--chip", chip]))
     }
 
-    /// The monitor, on the log's bytes as the probe reads them.
+    /// The monitor, on the log's bytes as the probe reads them. [`build_watchers`] comes first.
     ///
     /// # Errors
     /// The reader of the log or the monitor cannot be started, or has failed.
@@ -139,14 +147,7 @@ impl Built {
         let bytes = fs::read(&self.elf)?;
         let log = symbol(&object::File::parse(&*bytes)?, "_SEGGER_RTT")?;
         let mut reader = cargo();
-        reader.args([
-            "run",
-            "--quiet",
-            "--release",
-            "--manifest-path",
-            "host-tests/rtt/Cargo.toml",
-            "--",
-        ]);
+        reader.args(["run", "--quiet"]).args(READER).arg("--");
         reader
             .arg(chip)
             .arg(format!("{log:#x}"))
@@ -159,17 +160,8 @@ impl Built {
             .take()
             .context("the reader's output is not piped")?;
         let mut monitor = cargo();
-        monitor.args([
-            "run",
-            "--quiet",
-            "--package",
-            "dunlin-host",
-            "--",
-            "monitor",
-            "--log",
-            "-",
-            "--elf",
-        ]);
+        monitor.args(["run", "--quiet"]).args(MONITOR);
+        monitor.args(["--", "monitor", "--log", "-", "--elf"]);
         monitor.arg(&self.elf).args(options).stdin(log);
         let status = monitor.status().context("cannot start the monitor");
         // Whoever ends the monitor has seen enough.
@@ -181,6 +173,36 @@ impl Built {
             bail!("the monitor failed")
         }
     }
+}
+
+/// What stands for the board's address in where its log comes from.
+const ADDRESS: &str = "ADDRESS";
+const HOW_TO_FIND_IT: &str = "is the board's, by DHCP: your router lists it, and so does the log over \
+    another way (`network up address=`); with --address it is what you say";
+
+/// Where a board's log comes from, as far as that is known before it runs.
+fn source(of_line: &str, address: Option<Ipv4Addr>) -> String {
+    match address {
+        Some(address) => of_line.replace(ADDRESS, &address.to_string()),
+        None => of_line.to_owned(),
+    }
+}
+
+/// How cargo builds the reader of the log.
+const READER: [&str; 3] = ["--release", "--manifest-path", "host-tests/rtt/Cargo.toml"];
+/// How cargo builds the monitor: as `cargo dunlin` does.
+const MONITOR: [&str; 5] = ["--release", "--package", "dunlin-host", "--bin", "dunlin"];
+
+/// Builds what [`Built::watch`] starts, where one can see it: some minutes the first time, which
+/// the board is not to wait for.
+///
+/// # Errors
+/// Cargo has failed.
+pub fn build_watchers() -> Result<()> {
+    for program in [&READER[..], &MONITOR] {
+        check(cargo().arg("build").args(quiet()).args(program))?;
+    }
+    Ok(())
 }
 
 fn download(chip: &str, file: &Path, address: u64, more: &[&str]) -> Result<()> {
@@ -278,6 +300,15 @@ mod tests {
     use crate::qemu::temporary;
     use crate::shell::root;
 
+    #[test]
+    fn a_log_over_the_network_comes_from_the_address_that_was_given() {
+        let tcp = "tcp:ADDRESS:19021";
+        let given = Some(Ipv4Addr::new(192, 0, 2, 7));
+        assert_eq!(source(tcp, given), "tcp:192.0.2.7:19021");
+        assert_eq!(source(tcp, None), tcp);
+        assert_eq!(source("/dev/ttyACM0", given), "/dev/ttyACM0");
+    }
+
     /// A Wi-Fi password is in the file that is copied onto the board.
     #[test]
     fn nobody_else_can_read_what_is_handed_over() {
@@ -295,7 +326,6 @@ mod tests {
             address: 0x1030_0000,
             boot: None,
             settings: Some((write("settings.bin", b"password"), 0x1031_0000)),
-            manners: String::new(),
         };
         // One that was there before, for everybody to read.
         let old = write("board.uf2", b"old");

@@ -41,9 +41,8 @@ pub fn size(install: bool, rows: Rows, only: &[String], by_module: bool) -> Resu
         .iter()
         .map(|image| format!("size {}", image.name))
         .collect();
-    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     let progress = shell::steps("size", &steps);
-    for (image, step) in images.iter().zip(steps) {
+    for (image, step) in images.iter().zip(&steps) {
         progress.begin(step);
         let elf = firmware::build_image(install, image)?;
         let sizes = measure(&elf)?;

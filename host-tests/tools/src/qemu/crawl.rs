@@ -348,6 +348,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::root;
 
     fn report(lines: &[&str]) -> Report {
         let mut report = Report::default();
@@ -360,6 +361,41 @@ mod tests {
             });
         }
         report
+    }
+
+    /// `--json` prints what `dunlin run --format json` prints last, by the same schema.
+    #[test]
+    fn the_summary_is_described_by_the_schema_of_a_runs_end() {
+        let schema = root().join("boards/host/schemas/run-summary.schema.json");
+        let schema = std::fs::read_to_string(schema).expect("a schema");
+        let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
+        for share in [None, Some(0.5)] {
+            let summary = Summary {
+                freshness_estimate: share,
+                optimum_estimate: share,
+                ..Summary::default()
+            };
+            let summary = serde_json::to_value(summary).expect("JSON");
+            let summary = summary.as_object().expect("an object");
+            for (name, value) in summary {
+                let kind = match value {
+                    serde_json::Value::Null => "null",
+                    value if value.is_u64() => "integer",
+                    _ => "number",
+                };
+                let types = &schema["properties"][name]["type"];
+                let described = types.as_str().is_some_and(|only| only == kind);
+                let of_several = types
+                    .as_array()
+                    .is_some_and(|all| all.contains(&kind.into()));
+                assert!(described || of_several, "{name}: {value}, expected {types}");
+            }
+            let required = schema["required"].as_array().expect("a list");
+            let missing = |name: &&serde_json::Value| {
+                !name.as_str().is_some_and(|name| summary.contains_key(name))
+            };
+            assert_eq!(required.iter().find(missing), None);
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use dunlin_host::error::Error;
 use dunlin_tools::firmware;
-use dunlin_tools::shell::{find, say};
+use dunlin_tools::shell::{self, find, say};
 use dunlin_tools::words::{Words, hand_on};
 
 use steps::{ALONE, COMPUTER, FIRMWARE, FIRST, Step};
@@ -71,11 +71,14 @@ fn all(settings: Settings) -> Result<()> {
     let begin = Instant::now();
     let outcomes = Mutex::new(Outcomes::default());
     let run = |lane: &'static [Step], place: Place| {
+        let names: Vec<&str> = lane.iter().map(|step| step.name).collect();
+        let progress = shell::steps("test", &names).in_lines();
         for step in lane {
             if !settings.keep_going && !lock(&outcomes).failed.is_empty() {
                 return;
             }
             say(format_args!("step `{}` begins", step.name));
+            progress.begin(step.name);
             let start = Instant::now();
             let words = Words::default();
             let result = step_in_child(step, place, settings, &words);
@@ -96,6 +99,7 @@ fn all(settings: Settings) -> Result<()> {
                 }
             }
         }
+        progress.end();
     };
     run(FIRST, Place::Front);
     thread::scope(|scope| {
@@ -150,6 +154,7 @@ fn step_in_child(step: &Step, place: Place, settings: Settings, words: &Words) -
         None => Command::new(program),
     };
     command.args(["test", "--step", step.name]);
+    command.env(shell::IS_STEP, "1");
     if settings.long {
         command.arg("--long");
     }

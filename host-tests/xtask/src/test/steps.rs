@@ -9,7 +9,7 @@ use dunlin_tools::firmware::boards::{self, BOARDS};
 use dunlin_tools::firmware::budgets::Rows;
 use dunlin_tools::firmware::{self, panics, sizes};
 use dunlin_tools::setup::{self, CORTEX_M0, CORTEX_M4F, CORTEX_M33};
-use dunlin_tools::shell::{cargo, check, root};
+use dunlin_tools::shell::{cargo, check, quiet, root};
 use dunlin_tools::{fuzz, python_package, supply_chain};
 
 use super::Settings;
@@ -72,7 +72,9 @@ pub const FIRST: &[Step] = &[step("tools", tools), step("format", format)];
 pub const COMPUTER: &[Step] = &[
     step("clippy on this computer", clippy_host),
     step("unit, doc and host tests", tests),
-    step("Python package", |of| python_package::test(of.install)),
+    step("Python package", |of| {
+        python_package::test(of.install, of.long)
+    }),
     step("package", package),
 ];
 
@@ -180,32 +182,24 @@ fn clippy_crate(features: &str) -> Command {
 
 /// Warnings are denied behind `--` and not by RUSTFLAGS, which would rebuild every dependency.
 fn clippy(command: &mut Command) -> Result<()> {
-    check(command.args(["--quiet", "--", "--deny", "warnings"]))
+    check(command.args(quiet()).args(["--", "--deny", "warnings"]))
 }
 
 fn documentation(_: Settings) -> Result<()> {
-    let crate_itself = "doc --quiet --no-deps --package dunlin --features";
-    check(
-        cargo()
-            .args(crate_itself.split(' '))
-            .arg(DOCS_FEATURES)
-            .env("RUSTDOCFLAGS", "--deny warnings"),
-    )?;
+    let document = |mut cargo: Command, what: &str, flags: &str| {
+        let doc = cargo.arg("doc").args(quiet()).arg("--no-deps");
+        check(doc.args(what.split(' ')).env("RUSTDOCFLAGS", flags))
+    };
+    let strict = "--deny warnings";
+    let crate_itself = format!("--package dunlin --features {DOCS_FEATURES}");
+    document(cargo(), &crate_itself, strict)?;
     // Programs write their --help as doc comments, where a bare URL is an example and not a link.
-    let others = "doc --quiet --no-deps --workspace --exclude dunlin";
-    check(
-        cargo()
-            .args(others.split(' '))
-            .env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::bare_urls"),
-    )?;
+    let bare_urls = "--deny warnings --allow rustdoc::bare_urls";
+    document(cargo(), "--workspace --exclude dunlin", bare_urls)?;
     // Optimised, as firmware and clippy for devices are: nothing is compiled for this alone.
-    let shared = "doc --quiet --release --no-deps --lib --package dunlin-board --package";
-    check(
-        board(firmware::BOARD)
-            .args(shared.split(' '))
-            .arg(firmware::BOARD)
-            .env("RUSTDOCFLAGS", "--deny warnings"),
-    )
+    let shared = "--release --lib --package dunlin-board --package dunlin-embassy-net";
+    let shared = format!("{shared} --package {}", firmware::BOARD);
+    document(board(firmware::BOARD), &shared, strict)
 }
 
 fn tests(settings: Settings) -> Result<()> {
@@ -226,14 +220,8 @@ fn on_target(settings: Settings) -> Result<()> {
 
 /// Offline: everything the crate needs has been fetched by the steps before.
 fn package(_: Settings) -> Result<()> {
-    check(cargo().args([
-        "package",
-        "--quiet",
-        "--package",
-        "dunlin",
-        "--allow-dirty",
-        "--offline",
-    ]))
+    let options = ["--package", "dunlin", "--allow-dirty", "--offline"];
+    check(cargo().arg("package").args(quiet()).args(options))
 }
 
 /// Cargo in a board's folder: it reads the board's configuration only from there.

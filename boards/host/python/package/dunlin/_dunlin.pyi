@@ -5,6 +5,8 @@ from typing import Literal, NotRequired, TypeAlias, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["estimate", "plan", "simulate"]
+
 Floats: TypeAlias = NDArray[np.float64]
 Whole: TypeAlias = NDArray[np.int64] | NDArray[np.uint32]
 Law: TypeAlias = Literal["poisson", "weibull", "pareto"]

@@ -57,8 +57,8 @@ use crate::post::PostUrl;
 /// to there.
 ///
 /// --exec, --webhook and --feed tell others of changes and bad news, once each, and never hold the
-/// crawl up. Without --state nothing is kept between runs. At the end, a summary; with --format
-/// json as a last line on stdout.
+/// crawl up. Without --state nothing is kept between runs. At the end, a summary on stderr, with
+/// --format csv as CSV; with --format json it is a last line on stdout.
 ///
 /// With --fleet it is a probe of a fleet: page list, budget and lease come from the fleet's
 /// planner, and nothing is asked without a lease.
@@ -118,7 +118,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     objective: Goal,
     /// For the little that is random, and for the key that what is stored is known by: the same
-    /// seed, the same key. Without it, the key is drawn at random and kept in the state file
+    /// seed, the same key [default: 1, and a key that is drawn at random and kept in the state file]
     #[arg(long, value_name = "S")]
     seed: Option<u32>,
     #[command(flatten)]

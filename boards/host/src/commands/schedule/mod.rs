@@ -18,15 +18,17 @@ use dunlin::plan::{Objective, PlanPage, Spacing, page_cost};
 use dunlin::time::{Duration, Instant};
 use serde::Serialize;
 
+use crate::allotment;
 use crate::duration;
 use crate::error::Error;
 use crate::lists::constraints;
 use crate::lists::listing::{Listing, ListingArgs};
 use crate::lists::pages::{ListedChange, ListedPage};
+use crate::output::progress::Progress;
 use crate::output::{self, Format, Table, file, picture};
 use crate::planning::{
-    Assumed, Assumption, after_open_time, explain, gate_hours, in_intervals, open_time, plan_hosts,
-    plan_pages, quasi_costs,
+    Assumed, Assumption, Watched, after_open_time, explain, gate_hours, in_intervals, open_time,
+    plan_hosts, plan_pages, quasi_costs,
 };
 
 use transport::Assigned;
@@ -401,8 +403,17 @@ fn turn(
     let mut hosts = plan_hosts(&listing.gates, args.interval);
     let mut rates = vec![0.0; pages.len()];
     let budget = f64::from(args.crawls);
-    optimal(pages, &mut hosts, budget, Objective::Freshness, &mut rates)
-        .map_err(|error| explain(error, listing))?;
+    let reads = allotment::Method::Optimal.reads(pages.len(), budget);
+    let watched = Watched::new(pages, reads);
+    optimal(
+        &watched,
+        &mut hosts,
+        budget,
+        Objective::Freshness,
+        &mut rates,
+    )
+    .map_err(|error| explain(error, listing))?;
+    drop(watched);
     let count = pages.len();
     let mut carousel: Carousel<u64, u32, _, _, _> = Carousel::with_storage(
         vec![Seat::UNUSED; count],
@@ -457,8 +468,9 @@ fn whole_crawls(
 ) -> Result<Vec<u32>, Error> {
     let mut hosts = plan_hosts(&listing.gates, args.interval);
     let mut crawls = vec![0; pages.len()];
+    let reads = allotment::Method::Select.reads(pages.len(), f64::from(args.crawls));
     select(
-        pages,
+        &Watched::new(pages, reads),
         &mut hosts,
         args.crawls,
         Objective::Freshness,
@@ -573,10 +585,12 @@ fn dispatch(
     let mut last: HashMap<u32, Instant> = HashMap::new();
     let mut left_out = 0;
     let mut visits = Vec::with_capacity(updates.len());
+    let mut progress = Progress::new("scheduling", updates.len() as u64);
     while let (Some(wake), Some(std::cmp::Reverse((from, crawler)))) = (dispatch.wake(), idle.pop())
     {
         now = Closed::after(&args.closed, now.max(from).max(wake));
         if let Some(start) = dispatch.next(now) {
+            progress.at(visits.len() as u64);
             let page = start.update.page;
             let gap = shortest_gap(args, listing, page);
             if !gap.is_zero() {
