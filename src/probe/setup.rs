@@ -84,6 +84,12 @@ impl<'a> Setup<'a> {
         self.collector.is_some() || self.board_collects
     }
 
+    /// Are pages of this scheme asked for through a gateway?
+    #[cfg(feature = "discover")]
+    pub(super) fn goes_by_gateway(&self, scheme: crate::fetch::Scheme) -> bool {
+        scheme == crate::fetch::Scheme::Https && self.config.gateway.is_some()
+    }
+
     /// Where the owner says that a host is.
     pub(super) fn named(&self, host: &str) -> Option<[u8; 4]> {
         #[cfg(feature = "fleet")]

@@ -273,10 +273,14 @@ impl<'a> Visit<'a> {
             (&origin, url.host()),
             (Origin::Listed(..), UrlHost::Address(_))
         );
-        // A host that links led to is nobody's word, neither its name nor its address.
+        // A host that links led to is nobody's word, neither its name nor its address. Nor is what
+        // a link has a gateway asked for: that host's address was never seen.
         #[cfg(feature = "discover")]
         let (hops, listed) = match setup.is_found(&origin) {
             true => (hops.or(Some(&LINK)), false),
+            false if self.found.is_some() && setup.goes_by_gateway(url.scheme()) => {
+                (hops.or(Some(&LINK)), listed)
+            }
             false => (hops, listed),
         };
         let ask = Ask {
