@@ -68,7 +68,7 @@ pub(super) struct Passage {
 struct Unlisted {
     /// A URL of it. Names are compared: others could be made up with the same short hash.
     url: Target,
-    /// The host of the list whose page was led there first.
+    /// The host whose page was led there first, by [`Setup::share_of`].
     led_by: u16,
     /// When the next request may go there.
     opens: Instant,
@@ -145,7 +145,12 @@ impl<'a> Origins<'a> {
         };
         let now = passage.now;
         let unlisted = self
-            .find_or_add(origin, host, setup.gap_of(host).max(passage.gap), now)
+            .find_or_add(
+                origin,
+                setup.share_of(host),
+                setup.gap_of(host).max(passage.gap),
+                now,
+            )
             .ok_or(Refusal::Closed)?;
         let next = unlisted
             .next

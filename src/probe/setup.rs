@@ -339,6 +339,16 @@ impl<'a> Setup<'a> {
         Some(self.image.host(host).ok()?.gap_ms)
     }
 
+    /// Whose share of the room for redirects a host takes: its own, or the one that all hosts have
+    /// together that are not in the list.
+    pub(super) fn share_of(&self, host: u16) -> u16 {
+        #[cfg(feature = "discover")]
+        if self.found.is_found(host) {
+            return self.found.listed_hosts;
+        }
+        host
+    }
+
     /// Do two hosts of the list pass the same gate?
     pub(super) fn share_a_gate(&self, one: u16, other: u16) -> bool {
         #[cfg(feature = "discover")]

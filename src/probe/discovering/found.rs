@@ -119,7 +119,7 @@ pub(in crate::probe) struct Found<'a> {
     pub(super) sitemap: RefCell<UrlText>,
     pub(super) gap: Duration,
     /// Hosts of the image, which come first.
-    pub(super) listed_hosts: u16,
+    pub(in crate::probe) listed_hosts: u16,
     pub(super) ranking: Ranking,
 }
 

@@ -492,12 +492,13 @@ impl<'a> Visit<'a> {
         let why = match followed {
             Some((text, Ok(()))) => {
                 let redirect = Redirect::new(subject, hops, true, text.clone(), at.now);
-                let host = self.record.host;
-                let pages = setup.pages_of(host);
+                let share = setup.share_of(self.record.host);
+                let shares = |host: u16| setup.share_of(host) == share;
+                let is_theirs =
+                    |page: u16| setup.page(page.into()).is_ok_and(|page| shares(page.host));
                 known.redirects.forget_lost(at.now);
-                if known.redirects.has_room_for(page, host, &pages, text.len())
-                    && known.redirects.put(&redirect)
-                {
+                let all = &mut known.redirects;
+                if all.has_room_for(page, is_theirs, shares, text.len()) && all.put(&redirect) {
                     conclusion.say(Event::Moved { page, status });
                     return Ok(());
                 }
