@@ -114,6 +114,15 @@ impl<'a> Origins<'a> {
             .map_or(Access::Unknown, |host| host.robots(scheme).access(now))
     }
 
+    /// When the gate of an origin that is not in the list opens next, and the gap there; `None` if
+    /// it has none. While a request is under way, nobody knows when that ends: at its deadline, and
+    /// the gap follows.
+    #[cfg(feature = "discover")]
+    pub(super) fn gate_of(&mut self, origin: &Url<'_>) -> Option<(Instant, Duration)> {
+        let unlisted = self.find(origin)?;
+        Some((unlisted.opens + unlisted.gap, unlisted.gap))
+    }
+
     /// Sets what has to pass between two requests to an origin that is not in the list, from the
     /// last one on.
     pub(super) fn set_gap(&mut self, origin: &Url<'_>, gap: Duration) {

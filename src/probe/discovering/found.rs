@@ -293,4 +293,12 @@ impl<'a> Found<'a> {
         name.push_str(&spelt).ok()?;
         Some(self.listed_hosts + at as u16)
     }
+
+    /// Gives back the place of the host that was taken in last.
+    pub(super) fn remove_last_host(&self) {
+        let mut hosts = self.hosts.iter().rev();
+        if let Some(host) = hosts.find(|host| !host.0.borrow().is_empty()) {
+            host.0.borrow_mut().clear();
+        }
+    }
 }
