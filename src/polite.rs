@@ -6,7 +6,7 @@
 //! | cause | wait | bound |
 //! |---|---|---|
 //! | politeness, robots Crawl-delay | the longer of the two, from the start of a fetch (or its end) | [`MAX_CRAWL_DELAY`] |
-//! | `Retry-After` of a 429 or 5xx, if it is above 0 | what the server asks for | [`MAX_RETRY_AFTER`] |
+//! | `Retry-After` of a 429 or 5xx (of any answer of a host that is not in the list), if it is above 0 | what the server asks for | [`MAX_RETRY_AFTER`] |
 //! | 429 or 503 without one, no name, no robots.txt; several pages that fail | doubles with each one in a row, ± 25 % at random | [`GateSettings::back_off_ceiling`] |
 //! | allowed hours | until they begin | a day |
 //!

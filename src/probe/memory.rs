@@ -256,6 +256,9 @@ impl PageMemory {
 enum Address {
     None,
     Of(IpAddr),
+    /// By the table of the owner's resolver.
+    #[cfg(feature = "discover")]
+    Named(IpAddr),
 }
 
 /// What is known of a host, and what the store knows of it: 80 bytes.
@@ -355,7 +358,24 @@ impl HostMemory {
         (now < self.address_until).then_some(match self.address {
             Address::None => None,
             Address::Of(address) => Some(address),
+            #[cfg(feature = "discover")]
+            Address::Named(address) => Some(address),
         })
+    }
+
+    /// The owner named its address, or it was seen on the open Internet: links of other hosts may
+    /// lead there.
+    #[cfg(feature = "discover")]
+    pub(super) fn is_open_to_links(&self) -> bool {
+        self.was_public || matches!(self.address, Address::Named(_))
+    }
+
+    /// The owner named the address that was set last.
+    #[cfg(feature = "discover")]
+    pub(super) fn set_named(&mut self) {
+        if let Address::Of(address) = self.address {
+            self.address = Address::Named(address);
+        }
     }
 
     pub(super) fn set_address(&mut self, address: Option<IpAddr>, now: Instant) {

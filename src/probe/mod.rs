@@ -331,7 +331,7 @@ impl<'a, B: Board> Probe<'a, B> {
                 origins: Origins::new(memory.hosts),
                 redirects: Redirects::new(memory.redirects),
             },
-            clock: WallClock::new(),
+            clock: WallClock::new(image.hosts()),
             persist: Persist::NEW,
             slots: Slots::new(slots),
             totals: Totals::default(),

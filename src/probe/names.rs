@@ -53,7 +53,7 @@ impl<B: Board, R: Resolve> Resolve for Names<'_, '_, B, R> {
     }
 }
 
-impl<B: Board, R> Names<'_, '_, B, R> {
+impl<B: Board, R: Resolve> Names<'_, '_, B, R> {
     fn is_connection_too_old(&self) -> bool {
         self.kept_until
             .is_some_and(|until| until <= self.probe.board.now())
@@ -87,6 +87,10 @@ impl<B: Board, R> Names<'_, '_, B, R> {
             return Err(Unanswered::Failed(Failure::PrivateAddress));
         }
         host.set_address(found, now);
+        #[cfg(feature = "discover")]
+        if self.resolve.is_named(name) {
+            host.set_named();
+        }
         Ok(())
     }
 

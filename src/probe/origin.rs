@@ -68,7 +68,7 @@ pub(super) struct Passage {
 struct Unlisted {
     /// A URL of it. Names are compared: others could be made up with the same short hash.
     url: RedirectTarget,
-    /// The host of the list whose page was led there first.
+    /// The host whose page was led there first, by [`Setup::share_of`].
     led_by: u16,
     /// When the next request may go there.
     opens: Instant,
@@ -114,6 +114,15 @@ impl<'a> Origins<'a> {
             .map_or(Access::Unknown, |host| host.robots(scheme).access(now))
     }
 
+    /// When the gate of an origin that is not in the list opens next, and the gap there; `None` if
+    /// it has none. While a request is under way, nobody knows when that ends: at its deadline, and
+    /// the gap follows.
+    #[cfg(feature = "discover")]
+    pub(super) fn gate_of(&mut self, origin: &Url<'_>) -> Option<(Instant, Duration)> {
+        let unlisted = self.find(origin)?;
+        Some((unlisted.opens + unlisted.gap, unlisted.gap))
+    }
+
     /// Sets what has to pass between two requests to an origin that is not in the list, from the
     /// last one on.
     pub(super) fn set_gap(&mut self, origin: &Url<'_>, gap: Duration) {
@@ -145,7 +154,12 @@ impl<'a> Origins<'a> {
         };
         let now = passage.now;
         let unlisted = self
-            .find_or_add(origin, host, setup.gap_of(host).max(passage.gap), now)
+            .find_or_add(
+                origin,
+                setup.share_of(host),
+                setup.gap_of(host).max(passage.gap),
+                now,
+            )
             .ok_or(GateRefusal::Closed)?;
         let next = unlisted
             .next

@@ -84,6 +84,12 @@ impl<'a> Setup<'a> {
         self.collector.is_some() || self.board_collects
     }
 
+    /// Are pages of this scheme asked for through a gateway?
+    #[cfg(feature = "discover")]
+    pub(super) fn goes_by_gateway(&self, scheme: crate::fetch::Scheme) -> bool {
+        scheme == crate::fetch::Scheme::Https && self.config.gateway.is_some()
+    }
+
     /// Where the owner says that a host is.
     pub(super) fn named(&self, host: &str) -> Option<[u8; 4]> {
         #[cfg(feature = "fleet")]
@@ -331,6 +337,16 @@ impl<'a> Setup<'a> {
             return Some(gap.as_millis() as u32);
         }
         Some(self.image.host(host).ok()?.gap_ms)
+    }
+
+    /// Whose share of the room for redirects a host takes: its own, or the one that all hosts have
+    /// together that are not in the list.
+    pub(super) fn share_of(&self, host: u16) -> u16 {
+        #[cfg(feature = "discover")]
+        if self.found.is_found(host) {
+            return self.found.listed_hosts;
+        }
+        host
     }
 
     /// Do two hosts of the list pass the same gate?

@@ -51,6 +51,15 @@ impl<B: Board> Runner<'_, '_, B> {
         if self.is_outside_fleet(turn, &origin) {
             return (false, None);
         }
+        // Before it passes: a gate that nobody leaves stays closed.
+        let ear = match self.is_leased() {
+            true => self.listen(turn, &visit),
+            false => None,
+        };
+        let Some(ear) = ear else {
+            self.put_back(turn, turn.host, true);
+            return (false, None);
+        };
         if let Err(refusal) = self.pass(turn, &visit, &origin) {
             if refusal == GateRefusal::Closed {
                 let then = probe.board.now() + CLOSED_WAIT;
@@ -61,14 +70,6 @@ impl<B: Board> Runner<'_, '_, B> {
         if self.needs_new_connection(turn) {
             connection.expire();
         }
-        let ear = match self.is_leased() {
-            true => self.listen(turn, &visit),
-            false => None,
-        };
-        let Some(ear) = ear else {
-            self.put_back(turn, turn.host, true);
-            return (false, None);
-        };
         let page = turn.page.index() as u16;
         let criteria = Criteria::new(probe, &visit, page);
         let mut judges = criteria.judges();

@@ -5,7 +5,8 @@
 //! |---|---|
 //! | the owner's time server | at once, and whatever else is known |
 //! | three hosts that agree, and are more than half of the last seven | at once |
-//! | one or two hosts, and no other that disagrees | after a minute, unless it was later before |
+//! | one or two hosts of a list of one or two, and no other that disagrees | after a minute, unless it was later before |
+//! | one or two hosts of a longer list, and no other that disagrees | after an hour, unless it was later before |
 //!
 //! Nothing is decided by a time that is not believed, allowed hours included. "It was later before"
 //! is said by the store, and only where a time server or three hosts had given the time: what one
@@ -18,14 +19,18 @@ use crate::time::{Duration, Instant};
 const WITNESSES: usize = 7;
 /// So many that agree are believed at once.
 const QUORUM: usize = 3;
-/// Fewer are believed after this: there may be no more.
+/// Fewer are believed after this, if the list has no more.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// If it has, the others may be down: they are waited for for so long.
+const LONG_PATIENCE: Duration = Duration::HOUR;
 /// Hosts that differ by more than this from the middle one do not count, in seconds.
 const OUTLIER: i64 = 120;
 
 /// The time of day and the date, as far as they are known.
 #[derive(Debug)]
 pub(super) struct WallClock {
+    /// When fewer hosts than a quorum are believed, after the first of them spoke.
+    patience: Duration,
     /// By host: seconds since 1970 when this device's clock was 0.
     witnesses: heapless::Vec<(u16, i64), WITNESSES>,
     /// When the first of them spoke.
@@ -43,9 +48,13 @@ pub(super) struct WallClock {
 }
 
 impl WallClock {
-    /// A clock that nobody has told the time.
-    pub(super) const fn new() -> Self {
+    /// A clock that nobody has told the time, for a list of so many hosts.
+    pub(super) const fn new(hosts: usize) -> Self {
         Self {
+            patience: match hosts < QUORUM {
+                true => PATIENCE,
+                false => LONG_PATIENCE,
+            },
             witnesses: heapless::Vec::new(),
             since: Instant::ZERO,
             server: None,
@@ -154,13 +163,13 @@ impl WallClock {
             .filter(|_| !self.asks_server || now - self.since >= PATIENCE)
     }
 
-    /// Is that certain? By a server, by three hosts that agree, or by all there are after a minute
-    /// – unless they say it is earlier than it was.
+    /// Is that certain? By a server, by three hosts that agree, or by all that have spoken after a
+    /// minute (an hour if the list has three) – unless they say it is earlier than it was.
     pub(super) fn is_certain(&self, now: Instant) -> bool {
         let all = self
             .believed(now)
             .is_some_and(|(_, agree)| agree == self.witnesses.len());
-        let few = all && now - self.since >= PATIENCE;
+        let few = all && now - self.since >= self.patience;
         self.is_firm(now) || few && self.unix(now) >= Some(self.floor.into())
     }
 
@@ -228,7 +237,7 @@ mod tests {
 
     #[test]
     fn three_hosts_that_agree_are_believed_and_a_fourth_that_does_not_is_not() {
-        let mut clock = WallClock::new();
+        let mut clock = WallClock::new(2);
         assert_eq!(clock.unix(at(0)), None);
         for (host, off) in [(0, 0), (1, 1), (2, 500_000), (3, 2)] {
             assert!(!clock.is_certain(at(u64::from(host))));
@@ -240,7 +249,7 @@ mod tests {
 
     #[test]
     fn two_that_differ_are_not_believed() {
-        let mut clock = WallClock::new();
+        let mut clock = WallClock::new(2);
         clock.hear(0, NOON, at(0));
         clock.hear(1, NOON + 86_400, at(0));
         assert!(!clock.is_certain(at(1_000)));
@@ -249,7 +258,7 @@ mod tests {
 
     #[test]
     fn one_is_believed_after_a_minute_unless_time_would_run_backwards() {
-        let mut clock = WallClock::new();
+        let mut clock = WallClock::new(2);
         clock.hear(0, NOON, at(0));
         assert!(!clock.is_certain(at(59)) && clock.is_certain(at(60)));
         let later = Stamp::new(NOON as u32 + 10_000, true);
@@ -261,7 +270,7 @@ mod tests {
 
     #[test]
     fn what_is_firm_but_before_the_floor_is_no_date() {
-        let mut clock = WallClock::new();
+        let mut clock = WallClock::new(2);
         clock.was_root(Stamp::new(NOON as u32 + 10_000, true), true);
         (0..3).for_each(|host| clock.hear(host, NOON, at(0)));
         assert!(clock.is_firm(at(1)) && clock.is_certain(at(1)));
@@ -281,7 +290,7 @@ mod tests {
 
     #[test]
     fn hours_are_not_decided_by_one_host_at_once_nor_by_two_that_a_third_denies() {
-        let mut clock = WallClock::new();
+        let mut clock = WallClock::new(2);
         clock.hear(0, NOON, at(0));
         assert_eq!(clock.local_time(0, at(59)), None);
         assert!(clock.local_time(0, at(60)).is_some());
@@ -298,7 +307,7 @@ mod tests {
 
     #[test]
     fn time_zones_west_of_greenwich_are_behind() {
-        let mut clock = WallClock::new();
+        let mut clock = WallClock::new(2);
         // 1 January 2027, 00:30 UTC.
         clock.set(1_798_763_400, at(0));
         let hours = |offset| {
@@ -313,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_server_wins_over_hosts_and_they_stand_in_for_one_that_fails() {
-        let mut clock = WallClock::new();
+        let mut clock = WallClock::new(2);
         clock.ask_server(true);
         (0..3).for_each(|host| clock.hear(host, NOON, at(0)));
         assert!(
@@ -338,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_server_that_says_nothing_is_not_waited_for_for_ever() {
-        let mut clock = WallClock::new();
+        let mut clock = WallClock::new(2);
         clock.ask_server(true);
         (0..3).for_each(|host| clock.hear(host, NOON, at(10)));
         assert!(!clock.is_certain(at(69)) && clock.is_certain(at(70)));
@@ -352,7 +361,7 @@ mod tests {
 
     #[test]
     fn without_a_clock_time_goes_on_but_nothing_is_certain() {
-        let mut clock = WallClock::new();
+        let mut clock = WallClock::new(2);
         let kept = Stamp::new(5_000, false);
         clock.was(kept);
         assert_eq!(clock.ago(kept, at(100)), (Duration::from_secs(102), false));

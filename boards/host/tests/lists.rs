@@ -313,6 +313,24 @@ fn a_host_without_a_page_is_a_warning() {
 }
 
 #[test]
+fn an_address_is_one_host_however_it_is_spelled() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let hosts = folder.join("hosts-by-ipv6.csv");
+    fs::write(&hosts, "host,politeness\n[2001:0DB8:0::1],20s\n").expect("written");
+    let hosts = hosts.to_str().expect("a path");
+    let output = dunlin(
+        &["check", "-", "--hosts", hosts, "--format", "csv"],
+        b"http://[2001:db8::1]/1\nhttp://[2001:0db8::1]/2\nhttps://[2001:DB8:0:0::1]/3\n",
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let rows = text(&output.stdout);
+    let ends = rows
+        .lines()
+        .filter(|row| row.ends_with(",[2001:db8::1],20"));
+    assert_eq!(ends.count(), 3, "{rows}");
+}
+
+#[test]
 fn laws_that_a_probe_does_not_know_are_named_in_a_line() {
     let list = "url,model,changes_per_day,shape\nhttp://a.test/1,weibull,1,2\n\
         http://a.test/2,pareto,1,3\nhttp://a.test/3,poisson,1,\n";

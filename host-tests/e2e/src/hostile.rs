@@ -16,7 +16,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use dunlin::catalog::Address;
 use dunlin_tools::hostile::names::{self, LIES};
-use dunlin_tools::hostile::{Asked, HostileWeb, LONG_PATH};
+use dunlin_tools::hostile::{Asked, HOP, HostileWeb, LONG_PATH};
 use dunlin_tools::qemu::crawl::Crawl;
 use dunlin_tools::qemu::list::{LOOPBACK, listing, options};
 use dunlin_tools::qemu::page_image::Options;
@@ -57,6 +57,7 @@ pub fn in_qemu(elf: &Path, all: bool) -> Result<()> {
         ));
     }
     let web = HostileWeb::start()?;
+    say_what_lacks(&web);
     let mut hostile: Vec<(String, bool)> = Vec::new();
     for (number, answer) in web.answers().iter().enumerate() {
         let by_name = answer.name.contains(".test:");
@@ -81,22 +82,35 @@ pub fn in_qemu(elf: &Path, all: bool) -> Result<()> {
         trapped += web.trapped().len();
         ensure!(trapped == 0, "{:?} came into the trap", web.trapped());
     }
-    if let Ok(asked) = asked {
-        let lies = lies_heard(&asked)?;
-        ensure!(!lies.is_empty(), "nobody asked where redirects lead");
+    match asked {
+        Ok(asked) => hear_lies(&asked, all),
+        Err(_) => Ok(()),
     }
-    Ok(())
 }
 
-/// Which lies were asked for; the name of the list has to be.
-fn lies_heard(asked: &names::Asked) -> Result<BTreeSet<String>> {
+/// Says that there is no trap by IPv6, if so.
+fn say_what_lacks(web: &HostileWeb) {
+    if let Some(why) = web.no_ipv6() {
+        show(format_args!("the trap by IPv6 is skipped: {why}"));
+    }
+}
+
+/// The name of the list was asked for, and lies were: `all` of them, or some.
+fn hear_lies(asked: &names::Asked, all: bool) -> Result<()> {
     let asked = asked.lock().map(|asked| asked.clone()).unwrap_or_default();
     ensure!(asked.iter().any(|name| name == NAMED), "{NAMED} is unknown");
     let lies = asked.into_iter().filter(|name| name.starts_with('d'));
     let lies: BTreeSet<String> = lies.collect();
-    let (count, all) = (lies.len(), LIES.len());
-    show(format_args!("{count} of {all} lies about names were heard"));
-    Ok(lies)
+    show(format_args!(
+        "{} of {} lies about names were heard",
+        lies.len(),
+        LIES.len()
+    ));
+    ensure!(!lies.is_empty(), "nobody asked where redirects lead");
+    let is_unknown = |number: &usize| !lies.contains(&format!("d{number}.test"));
+    let unknown: Vec<usize> = (0..LIES.len()).filter(is_unknown).collect();
+    ensure!(!all || unknown.is_empty(), "lies {unknown:?} are unknown");
+    Ok(())
 }
 
 /// One run of the firmware on honest and these hostile hosts, and one on the honest ones alone at
@@ -240,6 +254,7 @@ pub fn on_this_computer(slow: bool) -> Result<()> {
     }
     let names = names.ok();
     let web = HostileWeb::start()?;
+    say_what_lacks(&web);
     let program = program::build()?;
     let seconds = if slow { 120 } else { 12 };
     let honest = list(&web, false, false);
@@ -265,14 +280,8 @@ pub fn on_this_computer(slow: bool) -> Result<()> {
         web.trapped()
     );
     if let Some(names) = &names {
-        let heard = lies_heard(&names.asked)?;
-        ensure!(!heard.is_empty(), "nobody asked where redirects lead");
         // In twelve seconds some of them are: each is behind a robots.txt, a page and two gaps.
-        if slow {
-            let is_unknown = |number: &usize| !heard.contains(&format!("d{number}.test"));
-            let unknown: Vec<usize> = (0..LIES.len()).filter(is_unknown).collect();
-            ensure!(unknown.is_empty(), "lies {unknown:?} are unknown");
-        }
+        hear_lies(&names.asked, slow)?;
     }
     let forbidden = |asked: &&Asked| asked.path == "/no";
     let disobeyed = log.iter().find(forbidden);
@@ -371,7 +380,8 @@ fn hosts(log: &[Asked]) -> BTreeMap<String, Vec<&Asked>> {
 /// Visits to pages of honest hosts.
 fn visits(log: &[Asked]) -> usize {
     log.iter()
-        .filter(|asked| asked.host.starts_with("good") && asked.path != "/robots.txt")
+        .filter(|asked| asked.host.starts_with("good"))
+        .filter(|asked| asked.path != "/robots.txt" && asked.path != HOP)
         .count()
 }
 

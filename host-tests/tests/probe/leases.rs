@@ -264,7 +264,7 @@ fn the_elasticity_of_a_report_is_that_of_all_its_pages_together() {
         };
         let mut outlook = Outlook::default();
         let look = |_: &World, probe: &WorldProbe<'_, '_>| {
-            outlook = probe.outlook((100, 100, 1e6));
+            outlook = probe.membership().outlook((100, 100, 1e6));
         };
         setting.run_keeping(None::<NoStore>, served, look);
         let price = f64::from(outlook.price);

@@ -119,7 +119,7 @@ pub(in crate::probe) struct Found<'a> {
     pub(super) sitemap: RefCell<UrlText>,
     pub(super) gap: Duration,
     /// Hosts of the image, which come first.
-    pub(super) listed_hosts: u16,
+    pub(in crate::probe) listed_hosts: u16,
     pub(super) ranking: Ranking,
 }
 
@@ -292,5 +292,13 @@ impl<'a> Found<'a> {
         let mut name = self.hosts.get(at)?.0.borrow_mut();
         name.push_str(&spelt).ok()?;
         Some(self.listed_hosts + at as u16)
+    }
+
+    /// Gives back the place of the host that was taken in last.
+    pub(super) fn remove_last_host(&self) {
+        let mut hosts = self.hosts.iter().rev();
+        if let Some(host) = hosts.find(|host| !host.0.borrow().is_empty()) {
+            host.0.borrow_mut().clear();
+        }
     }
 }

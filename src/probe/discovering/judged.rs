@@ -82,6 +82,9 @@ impl Discovery<'_> {
         };
         let host = visit.host();
         let found = &pages.setup.found;
+        // A robots.txt says nothing of the other scheme's pages.
+        let scheme = |url: &str| Url::parse(url).ok().map(|url| url.scheme());
+        let governs = |url: &UrlText| scheme(url) == scheme(visit.url());
         if let Ok(url) = Url::parse(visit.url()) {
             let memory = pages.known.origins.hosts.get(usize::from(host));
             let known = memory.map(|host| host.robots(url.scheme()).access(now));
@@ -93,7 +96,8 @@ impl Discovery<'_> {
                 || memory.is_some_and(|page| page.verdict == Verdict::Unknown);
             let digest = self.frontier.bank().digest(place);
             let is_other = place != usize::from(page) && found.kind(place) == Kind::Kept;
-            if unknown && is_other && !judged.add(digest, found.url(place)) {
+            let url = || found.url(place).filter(governs);
+            if unknown && is_other && !judged.add(digest, url()) {
                 return judged;
             }
         }
@@ -109,7 +113,9 @@ impl Discovery<'_> {
             let Some((digest, text)) = best.map(|best| (best.digest(), best.text())) else {
                 return judged;
             };
-            if !judged.add(digest, found.text(text).or(Some(UrlText::new()))) {
+            // What cannot be judged takes a place, too: it would be the best again.
+            let url = found.text(text).filter(governs).unwrap_or_default();
+            if !judged.add(digest, Some(url)) {
                 return judged;
             }
         }

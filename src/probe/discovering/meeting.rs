@@ -4,9 +4,10 @@ use super::queue::Waiting;
 use super::{Discovery, FoundEvent, ProbeParts, UrlText};
 use crate::discover::{Candidate, Scope, Target, UrlLimits, UrlRefusal, digest, directory_digest};
 use crate::fetch::{Url, UrlHost, is_public};
-use crate::probe::Board;
+use crate::probe::origin::Origin;
 use crate::probe::redirects::spell;
 use crate::probe::setup::Setup;
+use crate::probe::{Board, HostMemory};
 use crate::rank::FoundWords;
 
 /// Mixed into the digest of a host, so that it is not taken for its front page's.
@@ -52,7 +53,13 @@ impl Discovery<'_> {
         let host = match refused {
             Some(why) => Err(why),
             None if url.same_server(from) && self.wanted.scope != Scope::Prefix => Ok(from_host),
-            None => self.host_for(pages, url),
+            None => self.host_for(pages, url).and_then(|host| {
+                let closed = !url.same_server(from) && pages.is_closed_to_links(host, url);
+                if closed {
+                    return Err(UrlRefusal::Scope);
+                }
+                Ok(host)
+            }),
         };
         let met = host.and_then(|host| self.ask_for_room(setup, digest, (url, worth()), host));
         let refused = u32::from(met.is_err());
@@ -101,6 +108,24 @@ impl Discovery<'_> {
             return Err(UrlRefusal::Host);
         }
         pages.add_host(url).ok_or(UrlRefusal::Host)
+    }
+}
+
+impl ProbeParts<'_, '_> {
+    /// Is it a URL of a listed host that links of others must not lead to? Strangers must not choose
+    /// what is asked for in the owner's network: they lead where the owner's table or the list has
+    /// the address, or to what was seen on the open Internet. Through a gateway nobody is seen: the
+    /// visit looks there itself.
+    fn is_closed_to_links(&self, host: u16, url: &Url<'_>) -> bool {
+        let setup = self.setup;
+        let UrlHost::Name(name) = url.host() else {
+            return false;
+        };
+        let memory = self.known.origins.hosts.get(usize::from(host));
+        !memory.is_some_and(HostMemory::is_open_to_links)
+            && !setup.found.is_found(host)
+            && !setup.goes_by_gateway(url.scheme())
+            && setup.named(name).is_none()
     }
 }
 

@@ -93,9 +93,20 @@ impl ProbeParts<'_, '_> {
         let next = found.count_hosts();
         // What the rest of the probe knows of it needs a place, too.
         self.known.origins.hosts.get(next)?;
-        let id = self.scheduler.add_host(found.gap).ok()?;
-        (id.index() == next).then_some(())?;
-        found.add_host(url)
+        // If redirects have led there before, it is left alone for as long as it was to be then.
+        let gate = self.known.origins.gate_of(url);
+        let gap = gate.map_or(found.gap, |(_, gap)| gap.max(found.gap));
+        // First, as its name may be too long: the scheduler's hosts stay, and are numbered.
+        let host = found.add_host(url)?;
+        let id = self.scheduler.add_host(gap).ok();
+        let Some(id) = id.filter(|id| id.index() == next) else {
+            found.remove_last_host();
+            return None;
+        };
+        if let Some((opens, _)) = gate {
+            let _ = self.scheduler.close_until(id, opens);
+        }
+        Some(host)
     }
 
     /// Has a page that is kept the same content as this one?

@@ -448,20 +448,22 @@ impl<'a> Redirects<'a> {
         }
     }
 
-    /// May the redirects of this page, of a host with these pages, take so many bytes more? A
-    /// host's pages on their way take a quarter of the table at most, besides those of one page.
+    /// May the redirects of this page take so many bytes more? Those of the hosts that share its
+    /// room, on their way, take a quarter of the table at most, besides those of one page.
     pub(super) fn has_room_for(
         &self,
         page: u16,
-        host: u16,
-        pages: &core::ops::Range<usize>,
+        is_page_of_them: impl Fn(u16) -> bool,
+        is_one_of_them: impl Fn(u16) -> bool,
         bytes: usize,
     ) -> bool {
         let is_other = |subject: Subject| match subject {
             Subject::Page(other) | Subject::RobotsOfPage(other) => {
-                other != page && pages.contains(&usize::from(other))
+                other != page && is_page_of_them(other)
             }
-            Subject::RobotsOfHost(other) | Subject::HttpsRobotsOfHost(other) => other == host,
+            Subject::RobotsOfHost(other) | Subject::HttpsRobotsOfHost(other) => {
+                is_one_of_them(other)
+            }
             Subject::Returned(_) => false,
             #[cfg(feature = "hints")]
             Subject::Part(_) => false,

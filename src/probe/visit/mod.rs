@@ -272,10 +272,14 @@ impl<'a> PageVisit<'a> {
             (&origin, url.host()),
             (Origin::Listed(..), UrlHost::Address(_))
         );
-        // A host that links led to is nobody's word, neither its name nor its address.
+        // A host that links led to is nobody's word, neither its name nor its address. Nor is what
+        // a link has a gateway asked for: that host's address was never seen.
         #[cfg(feature = "discover")]
         let (hops, listed) = match setup.is_found(&origin) {
             true => (hops.or(Some(&LINK)), false),
+            false if self.found.is_some() && setup.goes_by_gateway(url.scheme()) => {
+                (hops.or(Some(&LINK)), listed)
+            }
             false => (hops, listed),
         };
         let ask = Ask {
@@ -487,12 +491,13 @@ impl<'a> PageVisit<'a> {
         let why = match followed {
             Some((text, Ok(()))) => {
                 let redirect = Redirect::new(subject, hops, true, text.clone(), at.now);
-                let host = self.record.host;
-                let pages = setup.pages_of(host);
+                let share = setup.share_of(self.record.host);
+                let shares = |host: u16| setup.share_of(host) == share;
+                let is_theirs =
+                    |page: u16| setup.page(page.into()).is_ok_and(|page| shares(page.host));
                 known.redirects.forget_lost(at.now);
-                if known.redirects.has_room_for(page, host, &pages, text.len())
-                    && known.redirects.put(&redirect)
-                {
+                let all = &mut known.redirects;
+                if all.has_room_for(page, is_theirs, shares, text.len()) && all.put(&redirect) {
                     conclusion.say(Event::Moved { page, status });
                     return Ok(());
                 }

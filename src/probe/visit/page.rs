@@ -118,16 +118,24 @@ impl<'a> PageVisit<'a> {
         });
     }
 
-    /// The host of the list that the page was asked from; `None` for a stranger.
+    /// The host of the list that the page was asked from; `None` for a stranger, and for a host
+    /// that links led to.
     fn answering_host(&self, setup: &Setup<'a>) -> Option<u16> {
-        let Some(redirect) = &self.redirect else {
-            return Some(self.record.host);
+        let host = match &self.redirect {
+            None => self.record.host,
+            Some(redirect) => {
+                let url = Url::parse(&redirect.url).ok()?;
+                match setup.origin_of(&url, &self.record) {
+                    Origin::Listed(host, _) => host,
+                    Origin::Unlisted(_) => return None,
+                }
+            }
         };
-        let url = Url::parse(&redirect.url).ok()?;
-        match setup.origin_of(&url, &self.record) {
-            Origin::Listed(host, _) => Some(host),
-            Origin::Unlisted(_) => None,
+        #[cfg(feature = "discover")]
+        if setup.found.is_found(host) {
+            return None;
         }
+        Some(host)
     }
 
     /// Remembers where the page's next turn goes, if it goes anywhere.

@@ -9,6 +9,7 @@ use dunlin::time::Duration;
 use crate::duration;
 use crate::error::{Error, InputError};
 use crate::lists::headers::Header;
+use crate::lists::pages::host_of;
 use crate::lists::table_file::{Column, Field, Row, TableFile, optional, required};
 use crate::lists::trust::{self, Pin};
 
@@ -99,6 +100,15 @@ pub fn read(path: &Path) -> Result<Vec<ListedHost>, Error> {
     Ok(hosts)
 }
 
+/// A host as [`host_of`] spells it: IPv6 addresses may be written in several ways.
+fn spelled_as_in_pages(host: &str) -> String {
+    let url = format!("http://{host}/");
+    match Url::parse(&url) {
+        Ok(url) if host.starts_with('[') => host_of(&url),
+        _ => host.to_ascii_lowercase(),
+    }
+}
+
 fn read_host(row: &Row<'_>) -> Result<ListedHost, InputError> {
     let politeness =
         |field: Field<'_>| duration::parse(field.text).map_err(|_| field.error(duration::EXPECTED));
@@ -110,7 +120,7 @@ fn read_host(row: &Row<'_>) -> Result<ListedHost, InputError> {
         return Err(name.error(EXPECTED_HOST));
     }
     Ok(ListedHost {
-        name: name.text.to_ascii_lowercase(),
+        name: spelled_as_in_pages(name.text),
         line: row.line(),
         politeness: row.get("politeness").map(politeness).transpose()?,
         group: row.get("group").map(|field| field.text.to_owned()),

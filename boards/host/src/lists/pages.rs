@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
 use std::hash::BuildHasher as _;
 use std::io::BufRead;
+use std::net::IpAddr;
 use std::path::Path;
 
-use dunlin::fetch::{Url, UrlError};
+use dunlin::fetch::{Url, UrlError, UrlHost};
 use dunlin::model::quasi;
 use dunlin::time::Duration;
 
@@ -490,10 +491,16 @@ pub fn encode_spaces(url: &str) -> Cow<'_, str> {
     }
 }
 
-/// `name`, or `name:port` where the port is not the scheme's own. `a.test.` is `a.test`.
+/// `name`, or `name:port` where the port is not the scheme's own. `a.test.` is `a.test`, and
+/// `[2001:0db8::1]` is `[2001:db8::1]`.
 pub fn host_of(url: &Url<'_>) -> String {
-    let name = url.host_text();
-    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    let name = match url.host() {
+        UrlHost::Address(IpAddr::V6(address)) => format!("[{address}]"),
+        _ => {
+            let name = url.host_text();
+            name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
+        }
+    };
     if url.port() == url.scheme().default_port() {
         name
     } else {

@@ -3,6 +3,7 @@
 //! whatever it answers.
 
 mod earlier;
+mod found;
 mod moves;
 mod private;
 mod slow;

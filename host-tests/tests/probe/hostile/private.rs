@@ -249,12 +249,21 @@ fn a_link_asks_a_gateway_for_nothing_private() {
             host: "93.184.215.99",
             port: 3128,
         }),
-        ..Setting::of(Duration::from_secs(1), &[("a.test", &["/"])])
+        ..Setting::of(
+            Duration::from_secs(1),
+            &[
+                ("a.test", &["/"]),
+                ("https://public.test", &["/"]),
+                ("https://unique.test", &["/"]),
+            ],
+        )
     };
     let links = &[
         "https://127.0.0.2/",
         "https://inside.test/",
         "https://b.test/",
+        "https://public.test/more",
+        "https://unique.test/admin",
     ];
     let (world, inside) = linked(Scope::Any, setting, links);
     assert_eq!(inside, [""; 0]);
@@ -265,6 +274,9 @@ fn a_link_asks_a_gateway_for_nothing_private() {
             .count()
     };
     assert!(asked("https://b.test/") > 1, "a public host");
+    assert!(asked("https://public.test/more") > 0, "and a listed one");
+    assert!(asked("https://unique.test/") > 0, "the owner's own page");
+    assert_eq!(asked("https://unique.test/admin"), 0);
     assert_eq!(
         asked("https://127.0.0.2/") + asked("https://inside.test/"),
         0
@@ -280,17 +292,54 @@ fn a_link_leads_where_the_owner_says_even_into_a_private_network() {
         }],
         ..Setting::of(
             Duration::from_secs(1),
-            &[("a.test", &["/"]), ("inside.test", &["/own"])],
+            &[
+                ("a.test", &["/"]),
+                ("named.test", &["/own"]),
+                ("10.0.0.8", &["/own"]),
+                ("public.test", &["/own"]),
+            ],
         )
     };
-    let links = &["http://named.test/", "http://inside.test/more"];
-    let (world, _) = linked(Scope::Any, setting, links);
-    assert!(
-        !world.asked("named.test", "/").is_empty(),
-        "in the owner's table"
-    );
-    assert!(
-        !world.asked("inside.test", "/more").is_empty(),
-        "on a host of the list that was private from the first"
-    );
+    let links = &[
+        "http://named.test/more",
+        "http://10.0.0.8/more",
+        "http://public.test/more",
+    ];
+    let (world, _) = linked(Scope::Hosts, setting, links);
+    for (host, why) in [
+        ("named.test", "in the owner's table"),
+        ("10.0.0.8", "an address of the list"),
+        ("public.test", "on the open Internet"),
+    ] {
+        assert!(!world.asked(host, "/more").is_empty(), "{why}");
+    }
+}
+
+#[test]
+fn a_link_of_another_host_leads_to_no_listed_name_that_is_private() {
+    let listed: [(&'static str, &[&'static str]); 2] =
+        [("a.test", &["/"]), ("inside.test", &["/own"])];
+    let links = &["http://inside.test/admin?reboot", "http://inside.test/"];
+    for scope in [Scope::Hosts, Scope::Any] {
+        let setting = Setting::of(Duration::from_secs(1), &listed);
+        let (world, inside) = linked(scope, setting, links);
+        let not_listed = |asked: &&String| {
+            let own = ["/own", "/robots.txt", "/sitemap.xml"];
+            !own.iter().any(|path| asked.ends_with(path))
+        };
+        assert_eq!(inside.iter().find(not_listed), None, "{scope:?}");
+        assert!(world.asked("inside.test", "/own").len() > 5, "{scope:?}");
+    }
+    // Its own links are followed.
+    let section = DiscoverySettings::new(Scope::Hosts, 20, 1_000).header();
+    let setting = Setting {
+        discover: Some((section.to_vec(), TextFlash::blank())),
+        ..Setting::of(Duration::from_secs(1), &listed)
+    };
+    let (world, _, _) = discovering::run(&setting, |hit| match hit.target.as_str() {
+        "/own" => Answer::page("<a href=/more>more</a>"),
+        "/more" => Answer::page("more"),
+        _ => Answer::none(),
+    });
+    assert!(!world.asked("inside.test", "/more").is_empty());
 }

@@ -41,6 +41,8 @@ impl Hostile {
 /// The name of the robots.txt that takes the most work.
 const COSTLY: &str = "robots.txt made to be slow";
 
+/// Where a host of the list leads on into the trap.
+pub const HOP: &str = "/hop";
 /// A path for which rules can be made that take long to be compared with it.
 pub const LONG_PATH: &str = "/yes?aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\
     aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\
@@ -297,6 +299,8 @@ fn redirects(add: &mut Add<'_>, own: u16, trap: u16) {
     }
     let long = format!("/{}", "a/../".repeat(4_000));
     let hop = format!("http://elsewhere.test:{own}/");
+    // By way of a host of the list, whose address the owner named, into the trap.
+    let two_hops = format!("http://good0.test:{own}{HOP}");
     // An honest host of the list, spelled otherwise: the same gate all the same.
     let honest = format!("http://GOOD0.test.:{own}/a");
     let elsewhere = [
@@ -326,6 +330,7 @@ fn redirects(add: &mut Add<'_>, own: u16, trap: u16) {
         "http://\u{e9}.test/",
         &long,
         &hop,
+        &two_hops,
         &honest,
     ];
     for target in elsewhere {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `h0.test`, `h1.test`, … | its page is the answer of that number, see [`answers`] |
 //! | `r0.test`, `r1.test`, … | its robots.txt is; `/no` is a page that none of them allows, [`LONG_PATH`] another |
-//! | `good0.test`, … | an honest host, whose pages change every time |
+//! | `good0.test`, … | an honest host, whose pages change every time; [`HOP`] leads on into the trap |
 //! | `d0.test`, `d1.test`, … | are in no list; redirects lead there, and [`names`] says where that is |
 
 mod answers;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-pub use answers::{Hostile, LONG_PATH, Sent, answers, robots};
+pub use answers::{HOP, Hostile, LONG_PATH, Sent, answers, robots};
 
 /// A request as the server saw it.
 #[derive(Clone, Debug)]
@@ -35,10 +35,13 @@ pub struct Asked {
 #[derive(Clone, Debug)]
 pub struct HostileWeb {
     port: u16,
+    trap_port: u16,
     answers: Arc<Vec<Hostile>>,
     robots: Arc<Vec<Hostile>>,
     log: Arc<Mutex<Vec<Asked>>>,
     trapped: Arc<Mutex<Vec<String>>>,
+    /// Why there is no trap by IPv6.
+    no_ipv6: Option<String>,
 }
 
 impl HostileWeb {
@@ -51,19 +54,18 @@ impl HostileWeb {
         let trap = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?;
         let port = listener.local_addr()?.port();
         let trap_port = trap.local_addr()?.port();
+        // IPv6 leads into the trap, too, where this computer has it.
+        let by_ipv6 = TcpListener::bind((Ipv6Addr::LOCALHOST, trap_port));
         let web = Self {
             port,
+            trap_port,
+            no_ipv6: by_ipv6.as_ref().err().map(ToString::to_string),
             answers: Arc::new(answers(port, trap_port)),
             robots: Arc::new(robots(trap_port)),
             log: Arc::default(),
             trapped: Arc::default(),
         };
-        // IPv6 leads into the trap, too, where this computer has it.
-        let traps = [
-            Some(trap),
-            TcpListener::bind((Ipv6Addr::LOCALHOST, trap_port)).ok(),
-        ];
-        for trap in traps.into_iter().flatten() {
+        for trap in [Some(trap), by_ipv6.ok()].into_iter().flatten() {
             let trapped = Arc::clone(&web.trapped);
             thread::spawn(move || {
                 for stream in trap.incoming().flatten() {
@@ -108,6 +110,11 @@ impl HostileWeb {
         lock(&self.log).clear();
     }
 
+    /// Why nobody can be led into the trap by IPv6, if so.
+    pub fn no_ipv6(&self) -> Option<&str> {
+        self.no_ipv6.as_deref()
+    }
+
     /// Who was led into the trap.
     pub fn trapped(&self) -> Vec<String> {
         lock(&self.trapped).clone()
@@ -145,6 +152,12 @@ impl HostileWeb {
             list.get(number).map(|hostile| hostile.sent.clone())
         };
         let chosen = match path {
+            HOP => {
+                let target = format!("http://127.0.0.1:{}/", self.trap_port);
+                let head = format!("HTTP/1.1 302 Found\r\nLocation: {target}\r\n");
+                let head = head + "Content-Length: 0\r\n\r\n";
+                Some(Sent::Kept(head.into_bytes()))
+            }
             "/robots.txt" => numbered('r', &self.robots),
             _ => numbered('h', &self.answers),
         };

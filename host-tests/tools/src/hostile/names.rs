@@ -1,6 +1,7 @@
 //! A name server that lies: names that lead into the private network, and replies that are none.
 
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -130,6 +131,19 @@ pub const LIES: &[Lie] = &[
     }),
     lie("cut short, ask again by TCP", |query| {
         Some(reply(query, 0x8380, 0, &[]))
+    }),
+    lie("the open Internet, then this computer", |query| {
+        /// It was said once.
+        static SAID: AtomicBool = AtomicBool::new(false);
+        // Handed back by whoever had it (RFC 3701): nobody is there.
+        let nobody = Ipv6Addr::new(0x3ffe, 0, 0, 0, 0, 0, 0, 1);
+        match SAID.load(Ordering::Relaxed) {
+            true => addresses(query, &[query.here.octets()]),
+            false => {
+                SAID.store(query.is_for_ipv6(), Ordering::Relaxed);
+                ipv6(query, nobody)
+            }
+        }
     }),
     lie("an address of another name", |query| {
         let mut other = b"\x05other\x04test\x00".to_vec();
