@@ -4,7 +4,6 @@ use super::queue::Waiting;
 use super::{Discovery, FoundEvent, ProbeParts, UrlText};
 use crate::discover::{Candidate, Scope, Target, UrlLimits, UrlRefusal, digest, directory_digest};
 use crate::fetch::{Url, UrlHost, is_public};
-use crate::probe::origin::Origin;
 use crate::probe::redirects::spell;
 use crate::probe::setup::Setup;
 use crate::probe::{Board, HostMemory};
