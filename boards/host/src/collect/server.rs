@@ -181,7 +181,13 @@ const TOO_LONG: Refused = ("413 Content Too Large", "longer than what is taken")
 fn serve(stream: &TcpStream, collector: &Collector) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let deadline = Instant::now() + PATIENCE;
-    let answer = match receive(stream, collector, deadline)? {
+    let received = receive(stream, collector, deadline)?;
+    // Whoever has gone has given the delivery up, and will make it again. That it came at all shows
+    // late, after a newer version even, where this program stood still for a while.
+    if has_left(stream)? {
+        return Ok(());
+    }
+    let answer = match received {
         Ok(Delivered::Exchange(exchange, verdict)) => collector.keep(exchange, verdict),
         Ok(Delivered::News(message)) => {
             collector.say(Said::News(&message));
@@ -196,6 +202,17 @@ fn serve(stream: &TcpStream, collector: &Collector) -> io::Result<()> {
             drop_rest(stream, deadline)
         }
     }
+}
+
+/// Has the other end closed the connection? It waits for an answer until it has one.
+fn has_left(stream: &TcpStream) -> io::Result<bool> {
+    stream.set_nonblocking(true)?;
+    let peeked = stream.peek(&mut [0]);
+    stream.set_nonblocking(false)?;
+    Ok(match peeked {
+        Ok(count) => count == 0,
+        Err(why) => why.kind() != io::ErrorKind::WouldBlock,
+    })
 }
 
 /// Reads what still comes of a delivery that was refused: a connection that is closed before is

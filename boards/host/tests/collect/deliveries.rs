@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::net::TcpStream;
+use std::process::Command;
 use std::time::Duration;
 
 use super::program::{read_by_others, refuses};
@@ -41,6 +42,31 @@ fn what_has_changed_is_kept_once_and_what_is_cut_or_the_same_is_not() {
     drop(collector);
     let read = read_by_others(&folder, &[]);
     assert_eq!(read["/page"], ["one", &long]);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn what_was_given_up_while_the_collector_stood_still_is_not_kept_late() {
+    let folder = folder("late");
+    let collector = Collector::start(&folder, &[]);
+    let url = "http://a.test/page";
+    assert!(collector.deliver(url, "one"));
+    let signal = |name: &str| {
+        let id = collector.child.id().to_string();
+        let sent = Command::new("kill").args([name, &id]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+    };
+    signal("-STOP");
+    let mut stream = TcpStream::connect(&collector.address).expect("the kernel listens");
+    stream
+        .write_all(&request(&frames(url, "two", "changed"), ""))
+        .expect("sent");
+    drop(stream);
+    signal("-CONT");
+    assert!(collector.deliver(url, "three"));
+    std::thread::sleep(Duration::from_millis(500));
+    drop(collector);
+    assert_eq!(read_by_others(&folder, &[])["/page"], ["one", "three"]);
     let _ = std::fs::remove_dir_all(&folder);
 }
 
