@@ -575,7 +575,7 @@ pub fn released(_: &Path) -> Result<()> {
     let released = command.args(["--crawls-per-day", "max"]).output()?;
     ensure!(released.status.success(), "release-list: {released:?}");
     hand_out()?;
-    let (_, said) = command::summary(&command::qemu(&pages, 10, &more)?.output()?)?;
+    let (_, said) = command::summary(&command::qemu(&pages, 24, &more)?.output()?)?;
     ensure!(
         said.contains("update ready kind=list sequence=1 "),
         "the list was not taken:\n{said}"
