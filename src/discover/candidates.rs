@@ -193,7 +193,7 @@ pub enum Placement {
 /// let offer = candidates.offer(Candidate::new(7, 0, 0), true, &importance);
 /// assert_eq!(offer, Placement::Taken { evicted: None });
 /// let _lost = candidates.find_mut(7).unwrap().earn(2.0);
-/// assert_eq!(candidates.best(&importance).unwrap().digest(), 7);
+/// assert_eq!(candidates.best(|one| Some(one.income())).unwrap().digest(), 7);
 /// assert!(candidates.remove(7).is_some());
 /// assert_eq!(candidates.len(), 0);
 /// ```
