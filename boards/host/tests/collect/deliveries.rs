@@ -64,8 +64,8 @@ fn what_was_given_up_while_the_collector_stood_still_is_not_kept_late() {
     drop(stream);
     signal("-CONT");
     assert!(collector.deliver(url, "three"));
-    std::thread::sleep(Duration::from_millis(500));
     drop(collector);
+    mend(&folder);
     assert_eq!(read_by_others(&folder, &[])["/page"], ["one", "three"]);
     let _ = std::fs::remove_dir_all(&folder);
 }
