@@ -43,19 +43,22 @@ fn every_event_is_written_and_read_back_as_its_line() {
 
 #[test]
 fn every_event_of_a_found_url_is_written_and_read_back_as_its_line() {
-    let (table, read) = (FoundEvent::TABLE, LoggedFoundEvent::read);
+    let table = FoundEvent::TABLE;
+    let read = LoggedFoundEvent::read;
     hold(FOUND_EVENTS, table, FoundEvent::level, read);
 }
 
 #[test]
 fn every_event_of_a_board_is_written_and_read_back_as_its_line() {
-    let (table, read) = (BoardEvent::TABLE, LoggedBoardEvent::read);
+    let table = BoardEvent::TABLE;
+    let read = LoggedBoardEvent::read;
     hold(BOARD_EVENTS, table, BoardEvent::level, read);
 }
 
 #[test]
 fn every_event_of_a_fleet_is_written_and_read_back_as_its_line() {
-    let (table, read) = (FleetEvent::TABLE, LoggedFleetEvent::read);
+    let table = FleetEvent::TABLE;
+    let read = LoggedFleetEvent::read;
     hold(FLEET_EVENTS, table, FleetEvent::level, read);
 }
 

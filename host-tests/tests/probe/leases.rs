@@ -229,7 +229,8 @@ fn demand(pages: &[(f32, f32)], price: f64) -> f64 {
         let rate = f64::from(*rate);
         let wanted = price * rate / f64::from(*weight);
         // Changes between two visits at which 1 − (1 + x)e^−x is that.
-        let (mut low, mut high) = (0.0_f64, 50.0_f64);
+        let mut low = 0.0_f64;
+        let mut high = 50.0_f64;
         for _ in 0..100 {
             let middle = (low + high) / 2.0;
             match 1.0 - (1.0 + middle) * (-middle).exp() < wanted {

@@ -35,7 +35,8 @@ fn a_stranger_is_not_taken_for_another_one_whose_name_has_the_same_hash() {
         .next()
         .expect("two of 77,000 names");
     let at = |name: &str| format!("http://{name}/page");
-    let (to_bad, to_good) = (at(&bad), at(&good));
+    let to_bad = at(&bad);
+    let to_good = at(&good);
     let setting = Setting::of(GAP, &[("a.test", &["/1"]), ("b.test", &["/2"])]);
     let host = good.clone();
     let (world, _) = setting.run(move |hit| match (hit.host.as_str(), hit.target.as_str()) {
@@ -297,7 +298,8 @@ fn a_sitemap_is_not_allowed_because_another_host_has_one_of_the_same_hash() {
     const START: u64 = 1_800_000_000;
     let (evil, good) = sitemaps_of_one_digest();
     let path = |url: &str| url.split_at("http://good.test".len()).1.to_owned();
-    let (evil_path, good_path) = (path(&evil), path(&good));
+    let evil_path = path(&evil);
+    let good_path = path(&good);
     let teller = |page| Teller {
         page,
         source: TellerSource::Given,

@@ -1,6 +1,9 @@
 //! A probe on a network and a clock of our own: time passes only when every slot waits, so that
 //! hours take milliseconds and every run is the same. Judged by what the servers saw.
 
+mod collector;
+mod servers;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
@@ -15,21 +18,23 @@ use dunlin::catalog::{
 };
 use dunlin::collect::Collector;
 use dunlin::constraints::{ClockUpdate, Updates};
-use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Ignore, Resolve, Scheme};
+use dunlin::fetch::Ignore;
 use dunlin::fleet::{Drift, Member};
 use dunlin::image::{Builder, Image, Tag, Teller};
 use dunlin::model::Objective;
 use dunlin::probe::{
-    AddedPage, Board, BodyPiece, CollectingSlot, Datagrams, Event, FoundEvent, HostMemory, Memory,
-    PageMemory, Probe, Slot, Totals,
+    AddedPage, Board, BodyPiece, CollectingSlot, Event, FoundEvent, HostMemory, Memory, PageMemory,
+    Probe, Slot, Totals,
 };
 use dunlin::scheduler::{DynTables, Settings};
 use dunlin::store::{Partition, Store, TextLog};
 use dunlin::time::{Duration, Instant};
-use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
 use futures_lite::future::block_on;
 use host_tests::flash::Flash;
 
+use self::collector::WayToCollector;
+pub use self::collector::{Mood, Moods};
+use self::servers::{Net, Wire};
 use crate::texts::{FoundRoom, TextFlash};
 
 /// One request, as the server saw it.
@@ -154,31 +159,6 @@ pub struct World {
 
 /// Where names are at a time, if not where they always are.
 pub type Whereabouts = fn(&str, Duration) -> Option<[u8; 4]>;
-
-/// What a collector is like at a time.
-pub type Moods = fn(Duration) -> Mood;
-
-/// What a collector does with what it is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mood {
-    /// It takes it, and says so.
-    Takes,
-    /// It takes so many bytes of a delivery, and then nothing more for as long as it is like this.
-    StallsAfter(usize),
-    /// It takes a byte, and then nothing for a while that is just short enough.
-    Crawls,
-    /// It takes so many bytes of a delivery, and closes the connection.
-    BreaksAfter(usize),
-    /// It takes nothing, and does not close the connection either.
-    Dumb,
-    /// It answers with another status.
-    Answers(u16),
-    /// It answers with another status, and closes the connection, as soon as a delivery holds this
-    /// text; others it takes.
-    Refuses(&'static str, u16),
-    /// It is not there.
-    Gone,
-}
 
 /// What a time server answers to what it is asked, and when.
 pub type TimeService = fn(Duration, &[u8]) -> Vec<Vec<u8>>;
@@ -699,282 +679,3 @@ impl Board for &World {
         self.watchdog.set(self.watchdog.get() + 1);
     }
 }
-
-/// The network of a world.
-#[derive(Clone, Copy)]
-struct Net<'w>(&'w World);
-
-impl<'w> Connect for Net<'w> {
-    type Error = ErrorKind;
-    type Connection<'c>
-        = Conversation<'w>
-    where
-        Self: 'c;
-
-    fn speaks_https(&self) -> bool {
-        self.0.https
-    }
-
-    fn reaches(&self, address: IpAddr) -> bool {
-        address.is_ipv4() || !self.0.only_ipv4
-    }
-
-    async fn connect(&mut self, to: Endpoint<'_>) -> Result<Conversation<'w>, ErrorKind> {
-        self.0.connected.borrow_mut().push(to.address);
-        let number = self.0.connections.get();
-        self.0.connections.set(number + 1);
-        if (self.0.refused)(number) {
-            return Err(ErrorKind::ConnectionRefused);
-        }
-        let never = Instant::MAX;
-        Ok(Conversation {
-            world: self.0,
-            https: to.scheme == Scheme::Https,
-            address: to.address,
-            number,
-            request: Vec::new(),
-            answer: Vec::new(),
-            ready: never,
-            closes: never,
-        })
-    }
-}
-
-impl Resolve for Net<'_> {
-    type Error = ErrorKind;
-
-    async fn resolve(&mut self, name: &str) -> Result<Addresses, ErrorKind> {
-        self.0.resolved.borrow_mut().push(name.to_owned());
-        if name.ends_with(".invalid") {
-            return Err(ErrorKind::Other);
-        }
-        let address = (self.0.whereabouts)(name, self.0.elapsed())
-            .map(IpAddr::from)
-            .or_else(|| self.0.names.get(name).copied())
-            .unwrap_or(IpAddr::from([93, 184, 215, 14]));
-        Ok(Addresses::from_iter([address]))
-    }
-}
-
-/// The way to the world's collector.
-#[derive(Clone, Copy)]
-struct WayToCollector<'w>(&'w World);
-
-impl<'w> Connect for WayToCollector<'w> {
-    type Error = ErrorKind;
-    type Connection<'c>
-        = Delivery<'w>
-    where
-        Self: 'c;
-
-    async fn connect(&mut self, to: Endpoint<'_>) -> Result<Delivery<'w>, ErrorKind> {
-        assert_eq!((to.host, to.port), ("keeper.test", 8090));
-        match (self.0.moods)(self.0.elapsed()) {
-            Mood::Gone => Err(ErrorKind::ConnectionRefused),
-            _ => Ok(Delivery {
-                world: self.0,
-                posted: Vec::new(),
-                answered: 0,
-            }),
-        }
-    }
-}
-
-/// What comes to the collector over one connection.
-struct Delivery<'w> {
-    world: &'w World,
-    posted: Vec<u8>,
-    /// Bytes of the answer that were read.
-    answered: usize,
-}
-
-impl Delivery<'_> {
-    fn is_whole(&self) -> bool {
-        self.posted.ends_with(b"\r\n0\r\n\r\n")
-    }
-
-    fn holds(&self, text: &str) -> bool {
-        let mut windows = self.posted.windows(text.len());
-        windows.any(|window| window == text.as_bytes())
-    }
-}
-
-impl ErrorType for Delivery<'_> {
-    type Error = ErrorKind;
-}
-
-impl Write for Delivery<'_> {
-    async fn write(&mut self, bytes: &[u8]) -> Result<usize, ErrorKind> {
-        /// Less than what a delivery may stall for.
-        const SLOWLY: Duration = Duration::from_millis(1_500);
-        let mut most = bytes.len();
-        loop {
-            match (self.world.moods)(self.world.elapsed()) {
-                Mood::StallsAfter(count) if self.posted.len() >= count => {
-                    let soon = self.world.now.get() + Duration::from_millis(100);
-                    self.world.sleep(soon).await;
-                }
-                Mood::BreaksAfter(count) if self.posted.len() >= count => {
-                    return Err(ErrorKind::ConnectionReset);
-                }
-                Mood::Dumb => return Err(ErrorKind::ConnectionReset),
-                Mood::Refuses(what, _) if self.holds(what) => {
-                    return Err(ErrorKind::ConnectionReset);
-                }
-                Mood::Crawls => {
-                    most = 1;
-                    self.world.sleep(self.world.now.get() + SLOWLY).await;
-                    break;
-                }
-                _ => break,
-            }
-        }
-        let taken = &bytes[..most];
-        self.posted.extend_from_slice(taken);
-        if self.is_whole() {
-            let mut posted = self.world.posted.borrow_mut();
-            posted.push(self.posted.clone());
-        }
-        Ok(taken.len())
-    }
-
-    async fn flush(&mut self) -> Result<(), ErrorKind> {
-        Ok(())
-    }
-}
-
-impl Read for Delivery<'_> {
-    async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ErrorKind> {
-        if (self.world.moods)(self.world.elapsed()) == Mood::Dumb {
-            return std::future::pending().await;
-        }
-        let is_whole = self.is_whole();
-        let status = match (self.world.moods)(self.world.elapsed()) {
-            Mood::Refuses(what, status) if self.holds(what) => status,
-            Mood::Takes | Mood::Refuses(..) if is_whole => 200,
-            Mood::Answers(status) if is_whole => status,
-            _ => return Ok(0),
-        };
-        if self.answered == 0 && status == 200 {
-            let mut collected = self.world.collected.borrow_mut();
-            collected.push(self.posted.clone());
-        }
-        // In small pieces, as answers may come.
-        let answer = format!("HTTP/1.1 {status} Said\r\n\r\n");
-        let piece = answer.as_bytes().get(self.answered..self.answered + 5);
-        let piece = piece.unwrap_or_default();
-        buffer[..piece.len()].copy_from_slice(piece);
-        self.answered += piece.len();
-        Ok(piece.len())
-    }
-}
-
-impl Connection for Delivery<'_> {}
-
-/// The way to the world's time server, and what is under way from it.
-struct Wire<'w> {
-    world: &'w World,
-    inbox: Vec<Vec<u8>>,
-}
-
-impl Datagrams for Wire<'_> {
-    async fn send(&mut self, _: IpAddr, _: u16, bytes: &[u8]) -> bool {
-        let now = self.world.elapsed();
-        self.world
-            .asked_time
-            .borrow_mut()
-            .push((now, bytes.to_vec()));
-        self.inbox = (self.world.time_server)(now, bytes);
-        self.inbox.reverse();
-        true
-    }
-
-    async fn receive(&mut self, buffer: &mut [u8]) -> usize {
-        let Some(bytes) = self.inbox.pop() else {
-            return std::future::pending().await;
-        };
-        let count = bytes.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&bytes[..count]);
-        count
-    }
-}
-
-/// A connection to a server of the world.
-struct Conversation<'w> {
-    world: &'w World,
-    https: bool,
-    address: IpAddr,
-    number: usize,
-    request: Vec<u8>,
-    answer: Vec<u8>,
-    /// When the answer comes.
-    ready: Instant,
-    /// When the server closes it.
-    closes: Instant,
-}
-
-impl ErrorType for Conversation<'_> {
-    type Error = ErrorKind;
-}
-
-impl Write for Conversation<'_> {
-    async fn write(&mut self, bytes: &[u8]) -> Result<usize, ErrorKind> {
-        let now = self.world.now.get();
-        if now >= self.closes {
-            return Err(ErrorKind::ConnectionReset);
-        }
-        self.request.extend_from_slice(bytes);
-        if self.request.ends_with(b"\r\n\r\n") {
-            let request = String::from_utf8(std::mem::take(&mut self.request)).expect("ASCII");
-            let header = |name: &str| {
-                request
-                    .lines()
-                    .find_map(|line| line.strip_prefix(name))
-                    .map(str::trim)
-            };
-            let hit = Hit {
-                at: self.world.elapsed(),
-                connection: self.number,
-                host: header("Host:").unwrap_or_default().to_owned(),
-                target: request.split(' ').nth(1).unwrap_or_default().to_owned(),
-                keep_alive: header("Connection:") != Some("close"),
-                conditional: header("If-None-Match:").is_some()
-                    || header("If-Modified-Since:").is_some(),
-                https: self.https,
-                address: self.address,
-            };
-            let answer = (self.world.site)(&hit);
-            self.world.hits.borrow_mut().push(hit);
-            self.answer = answer.text.into_bytes();
-            self.ready = now + answer.after;
-            self.closes = answer
-                .closes
-                .map_or(Instant::MAX, |closes| self.ready + closes);
-        }
-        Ok(bytes.len())
-    }
-
-    async fn flush(&mut self) -> Result<(), ErrorKind> {
-        Ok(())
-    }
-}
-
-impl Read for Conversation<'_> {
-    async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ErrorKind> {
-        let then = if self.answer.is_empty() {
-            self.closes
-        } else {
-            self.ready
-        };
-        self.world.sleep(then).await;
-        if self.answer == TOO_MUCH.as_bytes() {
-            return Err(ErrorKind::OutOfMemory);
-        }
-        let count = self.answer.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&self.answer[..count]);
-        self.answer.drain(..count);
-        Ok(count)
-    }
-}
-
-impl Connection for Conversation<'_> {}
