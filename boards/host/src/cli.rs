@@ -96,7 +96,9 @@ pub fn main() -> ExitCode {
     match cli.run() {
         Ok(code) => code,
         Err(error) => {
-            output::say(format_args!("error: {error}"));
+            if !matches!(error, Error::Said(_)) {
+                output::say(format_args!("error: {error}"));
+            }
             ExitCode::from(2)
         }
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub enum Error {
     /// A file could not be opened, read or written.
     File {
-        /// The file.
+        /// The file that the system refused.
         path: PathBuf,
         /// What was tried, as in "cannot open".
         doing: &'static str,
@@ -19,6 +19,8 @@ pub enum Error {
     Input(InputError),
     /// The options contradict each other, or the demand cannot be met.
     Usage(String),
+    /// What was wrong was said while the command ran, and is not said again.
+    Said(String),
 }
 
 /// A place in a table file and what is wrong there.
@@ -83,7 +85,7 @@ impl fmt::Display for Error {
                 source,
             } => write!(f, "cannot {doing} {}: {source}", path.display()),
             Self::Input(error) => error.fmt(f),
-            Self::Usage(message) => f.write_str(message),
+            Self::Usage(message) | Self::Said(message) => f.write_str(message),
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::monitor::names::Names;
 use crate::monitor::plain::{Printer, print_summary};
 use crate::monitor::source::Source;
 use crate::monitor::state::{MonitoredProbe, Stream};
-use crate::monitor::stream_reader::{Setting, StreamReader};
+use crate::monitor::stream_reader::{ReadSetting, StreamReader};
 use crate::monitor::terminal::Screen;
 use crate::monitor::view::View;
 use crate::monitor::web::{Probes, Site};
@@ -200,7 +200,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     unharmed(threads)?;
     let told = audience.finish();
     printer.finish()?;
-    finish(args, format, &probes).and(told)
+    finish(args, format, &probes, &said).and(told)
 }
 
 fn undrawable(why: std::io::Error) -> Error {
@@ -219,14 +219,26 @@ fn unharmed(threads: Vec<JoinHandle<()>>) -> Result<(), Error> {
 }
 
 /// What is left to say at the end.
-fn finish(args: &Args, format: Format, probes: &Probes) -> Result<(), Error> {
+fn finish(
+    args: &Args,
+    format: Format,
+    probes: &Probes,
+    said: &[Option<String>],
+) -> Result<(), Error> {
     let mut views = Vec::new();
-    for probe in probes.iter().filter_map(|probe| probe.lock().ok()) {
+    for (probe, said) in probes.iter().zip(said) {
+        let Ok(probe) = probe.lock() else { continue };
         if let Stream::Broken(why) = &probe.stream {
             return Err(Error::Usage(why.clone()));
         }
         if let Some(complaint) = &probe.complaint {
-            return Err(Error::Usage(complaint.clone()));
+            // Whether the end of a pipe was seen before its complaint is chance.
+            let wrong = if said.as_ref() == Some(complaint) {
+                Error::Said
+            } else {
+                Error::Usage
+            };
+            return Err(wrong(complaint.clone()));
         }
         views.push(View::new(&probe, 0));
     }
@@ -255,12 +267,15 @@ fn complain(probes: &Probes, said: &mut [Option<String>]) {
         if let Some(wrong) = wrong.as_ref().filter(|wrong| said.as_ref() != Some(wrong)) {
             output::say(format_args!("{}: {wrong}", probe.name));
         }
-        *said = wrong;
+        // What was said of a stream that has ended stays said.
+        if probe.stream != Stream::Ended {
+            *said = wrong;
+        }
     }
 }
 
 /// One stream: its name, what its numbers stand for, and how it is read.
-type StreamSetting = (String, Arc<Names>, Setting);
+type StreamSetting = (String, Arc<Names>, ReadSetting);
 
 /// The streams, and what of their pages counts as a change.
 fn streams(args: &Args) -> Result<(Vec<StreamSetting>, Filters), Error> {
@@ -324,7 +339,7 @@ fn streams(args: &Args) -> Result<(Vec<StreamSetting>, Filters), Error> {
             }
             None => Names::default(),
         };
-        let setting = Setting {
+        let setting = ReadSetting {
             source: Source::parse(source),
             firmware,
             other_builds: builds.split_off(1),
