@@ -36,7 +36,7 @@ impl Settings {
         if self.full { full } else { reduced }
     }
 
-    /// The real changes.
+    /// The real changes that were asked for, or else the excerpt that is in the repository.
     pub fn traces(&self) -> Traces {
         self.traces.clone().unwrap_or_else(Traces::excerpt)
     }
@@ -51,7 +51,7 @@ impl Settings {
     }
 }
 
-/// A reproduction.
+/// A reproduction: its name, and what makes its page.
 pub type Paper = (&'static str, fn(&Settings) -> Section);
 
 /// All of them, by name.

@@ -19,7 +19,7 @@ pub enum Verdict {
     Holds,
     /// ≈: not quite, or only in part.
     Near,
-    /// ✘.
+    /// ✘: not as the paper states it.
     Fails,
 }
 
@@ -29,7 +29,7 @@ impl Verdict {
         if holds { Self::Holds } else { Self::Fails }
     }
 
-    /// Its sign.
+    /// The sign that stands for it in a table.
     pub fn mark(self) -> &'static str {
         match self {
             Self::Holds => "✔",
@@ -44,13 +44,13 @@ impl Verdict {
 pub struct Claim {
     /// Table, figure or section.
     pub place: String,
-    /// In our words.
+    /// What the paper says, in our words.
     pub says: String,
     /// The printed figure, or what else it takes to hold.
     pub limit: String,
-    /// What we found.
+    /// The figure that we found.
     pub ours: String,
-    /// The verdict.
+    /// How far that bears the claim out.
     pub verdict: Verdict,
 }
 
@@ -121,7 +121,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// Begins a page.
+    /// Begins a page with its title and the command that makes it.
     pub fn new(name: &'static str, title: &str, seed: u64, settings: &Settings) -> Self {
         let head = format!(
             "# {title}\n\nMade by `cargo xtask papers {name}{}`; seed {seed}.\n",
@@ -142,12 +142,12 @@ impl Section {
         let _ = write!(self.body, "\n## {title}\n\n{sentence}\n");
     }
 
-    /// Says something.
+    /// Adds a sentence as a paragraph of its own.
     pub fn say(&mut self, sentence: &str) {
         let _ = write!(self.body, "\n{sentence}\n");
     }
 
-    /// Adds a table.
+    /// Adds a table below these columns.
     pub fn table(&mut self, columns: &[&str], rows: &[Vec<String>]) {
         let _ = write!(
             self.body,
@@ -245,7 +245,7 @@ impl Section {
     }
 }
 
-/// Four digits.
+/// A figure with four digits behind the point.
 pub fn digits(value: f64) -> String {
     format!("{value:.4}")
 }

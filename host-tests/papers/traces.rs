@@ -17,7 +17,7 @@ pub struct Traces {
     pub kinds: Vec<String>,
     /// How many services there are.
     pub services: usize,
-    /// How long.
+    /// How many days they span.
     pub days: f64,
     /// What they are, in a sentence.
     pub about: String,
@@ -25,7 +25,7 @@ pub struct Traces {
 
 /// 2020-01-01: from here on the archive looked at its pages daily.
 const START: f64 = 1_577_836_800.0;
-/// 2026-01-01.
+/// 2026-01-01: what came later does not count.
 const END: f64 = 1_767_225_600.0;
 
 impl Traces {

@@ -292,7 +292,9 @@ fn agrees_with_hyper_on_generated_streams() {
         10_000
     };
     let mut random = Random(9);
-    let (mut agreed, mut read_by_both, mut explained) = (0, 0, BTreeMap::<&str, u32>::new());
+    let mut agreed = 0;
+    let mut read_by_both = 0;
+    let mut explained = BTreeMap::<&str, u32>::new();
     let mut unexplained = BTreeMap::<String, (u32, String)>::new();
     for index in 0..streams {
         let mut stream = generate(&mut random);

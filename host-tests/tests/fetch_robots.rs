@@ -661,8 +661,9 @@ fn theirs(file: &str, path: &str, mended: bool) -> bool {
 #[test]
 fn agrees_with_robotstxt_on_100_000_pairs() {
     let mut random = Random(6);
-    let (mut agreed, mut denied, mut explained) =
-        (0_u32, 0_u32, BTreeMap::<&str, (u32, String)>::new());
+    let mut agreed = 0_u32;
+    let mut denied = 0_u32;
+    let mut explained = BTreeMap::<&str, (u32, String)>::new();
     let mut pairs = 0_u32;
     let mut unexplained = Vec::new();
     while pairs < 100_000 {

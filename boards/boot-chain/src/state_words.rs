@@ -4,7 +4,7 @@ use embedded_storage::nor_flash::{
     ErrorType, NorFlash, NorFlashError as _, NorFlashErrorKind, ReadNorFlash,
 };
 
-/// Blank flash.
+/// Every byte of an erased flash reads like this.
 const BLANK: u8 = 0xff;
 
 /// A partition in words of `WORD` bytes, for which a word begun is done: what a power cut has left

@@ -106,7 +106,8 @@ pub mod mapped {
 
     impl TextSource for MappedTexts {
         fn read(&self, at: u32, bytes: &mut [u8]) -> bool {
-            let (start, end) = (&raw const _lists_start, &raw const _lists_end);
+            let start = &raw const _lists_start;
+            let end = &raw const _lists_end;
             let room = end.addr().saturating_sub(start.addr());
             let at = at as usize;
             if at.checked_add(bytes.len()).is_none_or(|end| end > room) {

@@ -61,8 +61,11 @@ pub fn owner(broker: &Broker<'_>) -> u32 {
 pub fn find(place: &[u8], owner: u32) -> Option<KeptList<'_>> {
     let (header, rest) = place.split_at_checked(CHUNK)?;
     let mut words = header.as_chunks().0.iter().copied().map(u32::from_le_bytes);
-    let (magic, version, length) = (words.next()?, words.next()?, words.next()?);
-    let (digest, whose) = (words.next()?, words.next()?);
+    let magic = words.next()?;
+    let version = words.next()?;
+    let length = words.next()?;
+    let digest = words.next()?;
+    let whose = words.next()?;
     let image = rest.get(..length as usize)?;
     let is_its = magic == MAGIC && version > 0 && whose == owner;
     (is_its && list_digest(image) ^ version == digest).then_some(KeptList { version, image })

@@ -224,7 +224,8 @@ impl<'a, C: Connect, R: Resolve> Link<'a, C, R> {
                     // The planner cannot know: the next report asks for fewer pages, and if that
                     // changes nothing, for fewer still.
                     let room = self.duty.room;
-                    let (pages, bytes) = (room.pages.into(), wanted.length as usize);
+                    let pages = room.pages.into();
+                    let bytes = wanted.length as usize;
                     self.duty.room = room.beside(pages, bytes, device.room() as usize);
                     self.duty.next_report = Instant::ZERO;
                 }

@@ -116,7 +116,8 @@ mod tests {
         let mut other = Pace::new(Duration::HOUR, 2);
         let mut differ = false;
         for _ in 0..100 {
-            let (pause, elsewhere) = (one.failed(), other.failed());
+            let pause = one.failed();
+            let elsewhere = other.failed();
             assert!(pause <= LONGEST_PAUSE * 2 && pause >= LEAST / 2);
             differ |= pause != elsewhere;
         }

@@ -126,7 +126,7 @@ pub struct Demand {
 /// What came of it, one number a page first.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// Crawls an interval.
+    /// How often each page is crawled in an interval.
     pub crawls: Vec<f64>,
     /// Share of time fresh.
     pub freshness: Vec<f64>,
@@ -142,7 +142,7 @@ pub struct Planned {
     pub long_run_value: f64,
     /// `value` and `bound` in the harmonic objective's own unit, for that.
     pub harmonic: Option<f64>,
-    /// See `harmonic`.
+    /// The bound that belongs to `harmonic`, in the same unit.
     pub harmonic_bound: Option<f64>,
     /// What one more crawl an interval would save.
     pub price: f64,

@@ -21,7 +21,9 @@ pub fn iso(unix: u64) -> String {
         day,
         second,
     } = parts(unix);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    let hour = second / 3600;
+    let minute = second / 60 % 60;
+    let second = second % 60;
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
@@ -48,8 +50,12 @@ pub fn parse(text: &str) -> Option<u64> {
     }
     digits.push_str(&"00000101000000"[digits.len()..]);
     let number = |from: usize, to: usize| digits.get(from..to)?.parse::<u64>().ok();
-    let (year, month, day) = (number(0, 4)?, number(4, 6)?, number(6, 8)?);
-    let (hour, minute, second) = (number(8, 10)?, number(10, 12)?, number(12, 14)?);
+    let year = number(0, 4)?;
+    let month = number(4, 6)?;
+    let day = number(6, 8)?;
+    let hour = number(8, 10)?;
+    let minute = number(10, 12)?;
+    let second = number(12, 14)?;
     let is_date = year >= 1970 && (1..=12).contains(&month) && (1..=31).contains(&day);
     if !is_date || hour > 23 || minute > 59 || second > 60 {
         return None;

@@ -1,4 +1,4 @@
-//! The program `dunlin`.
+//! The program `dunlin`, which is all in the library.
 
 use std::process::ExitCode;
 

@@ -293,7 +293,7 @@ pub fn explain(error: PlanError, listing: &Listing) -> Error {
 
 /// Pages that show progress as they are read.
 #[derive(Debug)]
-pub struct Watched<'a> {
+pub struct ProgressPages<'a> {
     pages: &'a [PlanPage<'a, f64>],
     reads: Cell<u64>,
     expected: u64,
@@ -301,7 +301,7 @@ pub struct Watched<'a> {
     progress: RefCell<Option<Progress>>,
 }
 
-impl<'a> Watched<'a> {
+impl<'a> ProgressPages<'a> {
     /// A planner is expected to read pages `reads` times in all.
     pub fn new(pages: &'a [PlanPage<'a, f64>], reads: u64) -> Self {
         Self {
@@ -313,7 +313,7 @@ impl<'a> Watched<'a> {
     }
 }
 
-impl Pages<f64> for Watched<'_> {
+impl Pages<f64> for ProgressPages<'_> {
     fn len(&self) -> usize {
         self.pages.len()
     }

@@ -120,7 +120,8 @@ impl Post {
         body: &[u8],
     ) -> Result<u16, String> {
         let url = Url::parse(&self.url.0).map_err(said)?;
-        let (host, port) = (url.host_text(), url.port());
+        let host = url.host_text();
+        let port = url.port();
         let server = OwnerServer {
             scheme: url.scheme(),
             host,

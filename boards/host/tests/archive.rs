@@ -69,7 +69,8 @@ fn answer(
             match path.as_str() {
                 "/chunked" => {
                     let (one, two) = body.split_at(7);
-                    let (one_length, two_length) = (one.len(), two.len());
+                    let one_length = one.len();
+                    let two_length = two.len();
                     format!(
                         "HTTP/1.1 200 OK\r\n{kind}Transfer-Encoding: chunked\r\n\r\n\
                         {one_length:x}\r\n{one}\r\n{two_length:X};a=b\r\n{two}\r\n0\r\n\r\n"
@@ -277,7 +278,8 @@ fn a_full_disk_is_said_and_crawling_goes_on() {
         .args(["-c", &script])
         .output()
         .expect("bash starts");
-    let (said, news) = (text(&output.stderr), text(&output.stdout));
+    let said = text(&output.stderr);
+    let news = text(&output.stdout);
     assert!(said.contains("cannot write to the archive: "), "{said}");
     assert!(news.lines().count() > 12, "{news}{said}");
     assert_eq!(output.status.code(), Some(2), "{said}");
@@ -345,7 +347,8 @@ fn serve_hostile() -> (u16, Arc<AtomicU64>) {
     let version = Arc::new(AtomicU64::new(0));
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let (counted, version) = (Arc::clone(&counted), Arc::clone(&version));
+            let counted = Arc::clone(&counted);
+            let version = Arc::clone(&version);
             std::thread::spawn(move || hostile(&stream, &counted, &version));
         }
     });

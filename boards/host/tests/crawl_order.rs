@@ -162,7 +162,8 @@ fn batches_and_replication_save_words_and_exchanges_bring_quality() {
     // An eighth of a twentieth of the web each.
     let few = ["--order", "backlink", "--pages", "12", "--seeds", "1"];
     let quality = |mode| of(&[&few[..], &["--mode", mode]].concat())["quality"].as_f64();
-    let (alone, together) = (quality("firewall"), quality("exchange"));
+    let alone = quality("firewall");
+    let together = quality("exchange");
     assert!(together > alone, "{together:?} {alone:?}");
 }
 

@@ -274,10 +274,8 @@ fn a_topic_changes_what_is_admitted() {
 #[test]
 fn versions_of_found_pages_are_archived() {
     let port = serve();
-    let (out, archive) = (
-        scratch("discovery-archived.csv"),
-        scratch("discovery-archive"),
-    );
+    let out = scratch("discovery-archived.csv");
+    let archive = scratch("discovery-archive");
     let _ = fs::remove_dir_all(&archive);
     let list = format!("url,pinned\nhttp://a.test:{port}/,yes\n");
     let run = "run - --resolve *=127.0.0.1 --politeness 20ms --seconds 5 --crawls-per-day max";

@@ -125,7 +125,9 @@ fn a_change_is_seen_in_a_browser_by_a_webhook_and_in_a_feed() {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("a folder");
     let file = |name: &str| folder.join(name).to_str().expect("UTF-8").to_owned();
-    let (pages, feed, archive) = (file("pages.csv"), file("feed.atom"), file("kept"));
+    let pages = file("pages.csv");
+    let feed = file("feed.atom");
+    let archive = file("kept");
     let url = |page: usize| format!("http://host{}.test:{web}/page{page}", page % 12);
     let list: String = (0..36).map(|page| url(page) + "\n").collect();
     std::fs::write(&pages, list).expect("a list");

@@ -33,10 +33,12 @@ fn serve(site: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> (u16,
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("an address").port();
     let heads = Heads::default();
-    let (kept, site) = (Arc::clone(&heads), Arc::new(site));
+    let kept = Arc::clone(&heads);
+    let site = Arc::new(site);
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let (kept, site) = (Arc::clone(&kept), Arc::clone(&site));
+            let kept = Arc::clone(&kept);
+            let site = Arc::clone(&site);
             std::thread::spawn(move || {
                 let head = head_of(&stream)?;
                 let target = head.split(' ').nth(1)?.to_owned();

@@ -185,7 +185,8 @@ fn news_of_a_collector_that_finds_no_room_is_a_failure() {
 fn results_that_find_no_room_are_a_failure() {
     let history = b"url,time_s,changed\nhttp://a.test/,0,0\nhttp://a.test/,60,1\n";
     let robots = b"User-agent: *\nDisallow: /x\n";
-    let (elf, log) = (fixture("probe.elf"), fixture("probe.defmt"));
+    let elf = fixture("probe.elf");
+    let log = fixture("probe.defmt");
     let folder = Folder::new("full");
     let html = folder.file("page.html", b"");
     let monitor = ["monitor", "--elf", &elf, "--log", &log];
@@ -255,7 +256,8 @@ fn changes_and_records_that_find_no_room_are_a_failure() {
     let complaints = said.matches("news is lost until that works again");
     assert_eq!(complaints.count(), 1, "{said}");
 
-    let (elf, log) = (fixture("probe.elf"), fixture("probe.defmt"));
+    let elf = fixture("probe.elf");
+    let log = fixture("probe.defmt");
     let monitor = ["monitor", "--elf", &elf, "--log", &log, "--summary"];
     let output = dunlin(&[&monitor[..], &["--record", "/dev/full"]].concat(), b"");
     let said = text(&output.stderr);

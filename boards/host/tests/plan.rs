@@ -48,7 +48,7 @@ fn refuses(arguments: &[&str], pages: &str, expected: &str) {
     );
 }
 
-/// Cho's Example 5.4.
+/// The pages of Cho's Example 5.4.
 const CHO: &str = "url,changes_per_day\nhttp://a.org/1,1\nhttp://a.org/2,2\nhttp://b.org/3,3\nhttp://b.org/4,4\nhttp://b.org/5,5\n";
 
 #[test]

@@ -130,7 +130,7 @@ fn worked() -> std::time::Duration {
 /// What a planner's work takes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Work {
-    /// Of a processor.
+    /// How long a processor was busy with it.
     time: std::time::Duration,
     /// Bytes that were allocated, in all.
     allocated: usize,
@@ -160,7 +160,8 @@ fn pass(coordinator: &mut Coordinator, probes: &mut [Member], now: &mut Instant,
             (place.as_str().to_owned(), bytes.to_vec())
         };
         let reports: Vec<(String, Vec<u8>)> = some.map(report).collect();
-        let (start, before) = (worked(), ALLOCATED.load(Relaxed));
+        let start = worked();
+        let before = ALLOCATED.load(Relaxed);
         for (place, bytes) in &reports {
             coordinator.heard(place, bytes, false, *now);
         }
@@ -193,11 +194,13 @@ fn a_page_takes_64_bytes_at_most_and_a_fleet_that_has_grown_is_planned_anew() {
     let _ = std::fs::remove_dir_all(&folder);
     let web = Web::new(pages);
     let sizes = || web.pages().map(|page| page.url.len());
-    let (pages, urls) = (sizes().count(), sizes().sum::<usize>());
+    let pages = sizes().count();
+    let urls = sizes().sum::<usize>();
     let a_page = |bytes: usize| (bytes as f64 - urls as f64) / pages as f64;
     // A list with names of hosts that nobody else holds.
     let before = HELD.load(Relaxed);
-    let (hosts, room) = (web.listing.clone(), (pages, urls));
+    let hosts = web.listing.clone();
+    let room = (pages, urls);
     let collection = Collection::of_pages(hosts, Vec::new(), POLITENESS, room, web.pages());
     let settings = Settings {
         fleet: FLEET.into(),

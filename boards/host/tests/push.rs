@@ -86,7 +86,7 @@ struct Run {
     child: Child,
     log: Log,
     web: u16,
-    /// Where it listens.
+    /// Where it listens for pushes.
     address: String,
     _senders: Scratch,
 }

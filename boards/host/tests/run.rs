@@ -703,7 +703,8 @@ fn links_lead_into_no_private_network() {
     let named = named.iter().map(String::as_str);
     let arguments: Vec<&str> = arguments.into_iter().chain(named).collect();
     let output = dunlin(&arguments, list.as_bytes());
-    let (news, said) = (text(&output.stdout), text(&output.stderr));
+    let news = text(&output.stdout);
+    let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
     let asked = |host: &str| {
         let log = log.lock().expect("nobody panics");

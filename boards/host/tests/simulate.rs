@@ -305,7 +305,8 @@ fn accesses_decide_what_is_visited() {
         let options = [&usual[..], &["--policy", "hints"]].concat();
         number(&simulate_list(pages, &options)["freshness"])
     };
-    let (busy, still) = (freshness("busy"), freshness("still"));
+    let busy = freshness("busy");
+    let still = freshness("still");
     assert!(busy > still + 0.05, "{busy} and {still}");
 
     let refuses = |text: &str, policy: &str, expected: &str| {
@@ -629,7 +630,8 @@ fn recorded(text: &str) -> impl Iterator<Item = (&str, &str, Option<u64>)> {
     rows.map(|line| {
         let mut fields = line.split('\t');
         let mut field = || fields.next().unwrap_or_else(|| panic!("{line}"));
-        let (service, document) = (field(), field());
+        let service = field();
+        let document = field();
         let time: u64 = field().parse().expect("seconds");
         let is_change = fields.next().is_none_or(|kind| kind == "change");
         let time = time.checked_sub(START).filter(|_| is_change);
@@ -739,7 +741,8 @@ fn siblings_cost_nothing_on_real_changes() {
             let mut rows = rows.as_array().expect("a list").iter();
             rows.find(|row| row["policy"] == name).expect("compared")
         };
-        let (alone, told) = (row("carousel"), row("siblings"));
+        let alone = row("carousel");
+        let told = row("siblings");
         assert!(
             number(&told["freshness"]) >= number(&alone["freshness"]) - 0.002,
             "{crawls} a day: {told} {alone}"

@@ -123,7 +123,7 @@ impl Screen {
     }
 }
 
-/// Ends when dropped.
+/// A program that is ended when this is dropped.
 struct Running(Child);
 
 impl Running {

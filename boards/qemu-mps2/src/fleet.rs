@@ -124,7 +124,8 @@ impl Membership {
             length: 0,
         };
         let version = self.list.map_or(0, |list| list.version);
-        let (boot, room) = ((boot, version), (room, &mut lists));
+        let boot = (boot, version);
+        let room = (room, &mut lists);
         fleet::run(probe, stack, MEMORY.take(), self.home, boot, room).await
     }
 }

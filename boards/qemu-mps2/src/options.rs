@@ -49,9 +49,9 @@ pub struct Options {
 #[cfg(feature = "update")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fall {
-    /// The firmware panics.
+    /// The firmware panics where its work would begin.
     Panic,
-    /// The firmware hangs.
+    /// The firmware hangs there, until the watchdog bites.
     Hang,
     /// It never has a network.
     Mute,

@@ -191,7 +191,8 @@ pub fn load(options: &Options) -> Result<&'static BoardProbe, ImageError> {
         #[cfg(feature = "fleet")]
         fleet: membership.map(|membership| membership.home.image),
     };
-    let (tables, pages) = (TABLES.take(), PAGE_TABLE.take());
+    let tables = TABLES.take();
+    let pages = PAGE_TABLE.take();
     #[cfg(feature = "fleet")]
     if let Some(membership) = membership {
         let list = membership.list();

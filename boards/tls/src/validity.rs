@@ -88,8 +88,11 @@ fn moment(tag: u8, text: &[u8]) -> Option<u64> {
     };
     let mut pairs = digits.chunks_exact(2).map(number);
     let mut next = || pairs.next().flatten();
-    let (month, day) = (next()?, next()?);
-    let (hour, minute, second) = (next()?, next()?, next()?);
+    let month = next()?;
+    let day = next()?;
+    let hour = next()?;
+    let minute = next()?;
+    let second = next()?;
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }

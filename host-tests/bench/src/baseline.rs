@@ -85,7 +85,7 @@ fn different((one, two): (&Count, &Count)) -> String {
     )
 }
 
-/// Writes the baseline.
+/// Writes what was measured as the new baseline.
 pub fn renew(counts: &[(&str, Vec<Count>)], images: &[Weighed]) -> Result<()> {
     let mut text = format!(
         "# Instruction counts and sizes, the same on every computer; `cargo xtask test` fails when one grows by more than\n\

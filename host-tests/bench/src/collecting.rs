@@ -55,7 +55,8 @@ pub fn rows(install: bool) -> Result<Vec<Row>> {
     let with = run(install, Some(address.port()));
     let without = run(install, None);
     let _ = std::fs::remove_dir_all(&folder);
-    let (with, without) = (with?, without?);
+    let with = with?;
+    let without = without?;
     ensure!(
         with.given_up.is_empty() && with.collected > 20,
         "{} pages were collected, more than 20 expected; given up were {:?}, none expected",

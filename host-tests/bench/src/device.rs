@@ -20,7 +20,7 @@ pub const TARGETS: [(&str, &str); 2] = [(CORTEX_M4F, "M4F"), (CORTEX_M0, "M0+")]
 pub struct Count {
     pub name: String,
     pub size: u32,
-    /// Instructions an operation.
+    /// Instructions that one operation takes.
     pub each: f64,
 }
 

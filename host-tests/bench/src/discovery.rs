@@ -10,7 +10,7 @@ use dunlin_tools::qemu::Attached;
 use super::device;
 use super::row::{Limit, Row};
 
-/// All rows.
+/// What discovery costs a device, as rows of the page.
 pub fn rows(install: bool) -> Result<Vec<Row>> {
     let elf = firmware::build_discover_bench(install)?;
     let counts = device::run(&elf, Attached::default())?;

@@ -234,7 +234,7 @@ fn around_peers(text: &str) -> (&str, Option<&str>, &str) {
     (before, Some(section), after)
 }
 
-/// Writes the page.
+/// Writes `PERFORMANCE.md`, but for the section of the peers.
 pub fn write(rows: &[Row], growth: &[Growth]) -> Result<()> {
     let file = root().join(FILE);
     // The section of the peers has a command of its own.

@@ -31,7 +31,7 @@ pub struct Place {
 /// What a figure is held against.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
-    /// Nothing was promised.
+    /// Nothing was promised of the figure.
     None,
     /// Something that is said in words only.
     Text(String),
@@ -52,7 +52,7 @@ pub enum Complexity {
     /// after the other: each makes a read some three times as long.
     LogarithmicCached,
     Linear,
-    /// `n log n`
+    /// It grows as `n log n`.
     Sorting,
 }
 

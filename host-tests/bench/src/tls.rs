@@ -210,13 +210,13 @@ fn sessions(install: bool) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What servers said.
+/// What servers on loopback said, scene by scene.
 struct Recording {
     authorities: Vec<Vec<u8>>,
     scenes: Vec<Heard>,
 }
 
-/// One connection.
+/// What passed over one connection.
 struct Heard {
     said: Vec<u8>,
     /// Bytes both ways up to the end of the handshake …
@@ -300,7 +300,7 @@ fn listen(tls: &Tls, port: u16, scene: &Scene) -> Result<Heard> {
 struct Ear<'e> {
     socket: Socket,
     said: &'e mut Vec<u8>,
-    /// Bytes both ways.
+    /// Counts the bytes of both directions.
     passed: &'e Cell<usize>,
 }
 

@@ -30,7 +30,7 @@ use crate::{show, trace};
 
 /// Probes in QEMU; one more host is for `dunlin run`.
 const PROBES: usize = 3;
-/// Pages of each.
+/// So many pages are on the list of each.
 const PAGES: usize = 4;
 /// The gap between two requests to a host.
 const GAP: Duration = Duration::from_millis(400);

@@ -335,7 +335,8 @@ pub fn key_of_its_own(_: &Path) -> Result<()> {
         let key = StateFile::open(&state.0)?.key();
         Ok((summary, key.with_context(|| format!("no key:\n{said}"))?))
     };
-    let (one, other) = (TextFile(temporary("flash")), TextFile(temporary("flash")));
+    let one = TextFile(temporary("flash"));
+    let other = TextFile(temporary("flash"));
     let (first, key) = run(&one)?;
     ensure!(first["resumed_pages"] == 0, "a new device: {first}");
     let (again, same) = run(&one)?;

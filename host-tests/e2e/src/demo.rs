@@ -97,13 +97,13 @@ pub fn crawl_world(
 /// A crawl of a changing web.
 #[derive(Clone, Debug)]
 pub struct Tour<'a> {
-    /// The firmware.
+    /// The firmware that crawls it.
     pub elf: &'a Path,
     pub world: World,
     /// So many of its hosts, the first ones, speak https.
     pub https: usize,
     pub politeness: Duration,
-    /// Fetches.
+    /// How many pages are fetched in a second.
     pub per_second: f64,
     pub rates: Rates,
     /// What comes before is not measured.

@@ -10,7 +10,7 @@ use dunlin::discover::{FrontierSettings, Scope};
 use dunlin::rank::Topic;
 use dunlin_host::crawl::generate::{Web as Shape, generate};
 use dunlin_host::crawl::graph::Graph;
-use dunlin_host::crawl::incremental::{Collection, collect};
+use dunlin_host::crawl::incremental::{SimulatedCollection, collect};
 use dunlin_host::lists::discovery::Wanted;
 use dunlin_tools::firmware::budgets::DISCOVER;
 use dunlin_tools::qemu::crawl::Crawl;
@@ -154,7 +154,7 @@ fn simulated(graph: &Graph, setting: &Setting, visits: usize) -> f64 {
     let measure: Vec<f64> = open.iter().map(|page| rank[*page]).collect();
     let is_front = |page: &usize| web.url(*page).splitn(4, '/').nth(3) == Some("");
     let seeds: Vec<usize> = (0..web.len()).filter(is_front).collect();
-    let collection = Collection {
+    let collection = SimulatedCollection {
         places: setting.places.into(),
         candidates: CANDIDATES,
         settings: FrontierSettings::DEFAULT,

@@ -111,7 +111,7 @@ impl Drop for Folder {
 /// What a fleet is to do.
 #[derive(Default)]
 struct Plan {
-    /// PAGES.csv.
+    /// The text of the fleet's PAGES.csv.
     pages: String,
     per_day: f64,
     lease: Duration,
@@ -174,7 +174,7 @@ impl Fleet {
         self.folder.0.join(format!("{name}.url"))
     }
 
-    /// A probe's credentials.
+    /// The broker's URL for a probe, with its credentials.
     fn credentials(&self, name: &str) -> Result<BrokerUrl> {
         let text = fs::read_to_string(self.url(name))?;
         BrokerUrl::parse(text.trim()).map_err(anyhow::Error::msg)

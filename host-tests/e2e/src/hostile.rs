@@ -156,7 +156,8 @@ fn firmware_beside(
     }
     let disobeyed = log.iter().find(|asked| asked.path == "/no");
     ensure!(disobeyed.is_none(), "robots.txt forbids it: {disobeyed:?}");
-    let (alone, beside) = (visits(&honest.log()), visits(&log));
+    let alone = visits(&honest.log());
+    let beside = visits(&log);
     show(format_args!(
         "{} hostile hosts, {} requests; honest hosts had {beside} visits, {alone} alone",
         hostile.len(),

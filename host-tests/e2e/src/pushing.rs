@@ -333,7 +333,8 @@ pub fn floods(seconds: u32, most: f64) -> Result<()> {
     let world = Arc::new(world(|page| changes[page].clone()));
     let results = thread::scope(|scope| {
         let probes = [false, true].map(|flooded| {
-            let (elf, world) = (&elf, &world);
+            let elf = &elf;
+            let world = &world;
             scope.spawn(move || beside(elf, world, flooded, seconds))
         });
         probes.map(|probe| match probe.join() {
@@ -342,7 +343,8 @@ pub fn floods(seconds: u32, most: f64) -> Result<()> {
         })
     });
     let [quiet, flooded] = results;
-    let ((quiet, visits), (flooded, beside)) = (quiet?, flooded?);
+    let (quiet, visits) = quiet?;
+    let (flooded, beside) = flooded?;
     show(format_args!(
         "others: {quiet:.4} fresh with {visits} visits, beside the flood {flooded:.4} with {beside}"
     ));

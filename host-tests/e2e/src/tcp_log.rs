@@ -13,7 +13,7 @@ use dunlin_host::monitor::firmware::Firmware;
 use dunlin_host::monitor::names::Names;
 use dunlin_host::monitor::source::Source;
 use dunlin_host::monitor::state::MonitoredProbe;
-use dunlin_host::monitor::stream_reader::{Setting, StreamReader};
+use dunlin_host::monitor::stream_reader::{ReadSetting, StreamReader};
 use dunlin_tools::firmware::{self, budgets};
 use dunlin_tools::qemu::crawl::Crawl;
 use dunlin_tools::qemu::list::{LOOPBACK, listing};
@@ -93,7 +93,7 @@ pub fn monitors_read_it(_: &Path) -> Result<()> {
 
 /// What `dunlin monitor --log tcp:` reads in some seconds, line by line; none may be lost.
 fn read(elf: &Path, port: u16) -> Result<Vec<String>> {
-    let setting = Setting {
+    let setting = ReadSetting {
         source: Source::parse(&format!("tcp:127.0.0.1:{port}")),
         firmware: Arc::new(Firmware::read(elf)?),
         other_builds: Vec::new(),

@@ -32,9 +32,9 @@ const LEARNT: Duration = Duration::from_secs(12);
 /// What the first host's sitemap says of each page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Says {
-    /// There is none.
+    /// There is no sitemap at all.
     Nothing,
-    /// When it changed.
+    /// It says when the page changed.
     Truth,
     /// That it has just changed.
     Now,
@@ -107,7 +107,8 @@ fn answer(world: &World, begin: SystemTime, says: Says, hit: &Hit) -> Answer {
                     Says::Nothing | Says::Truth => *at,
                     Says::Now => now,
                 };
-                let (name, path) = (host(page.host), &page.path);
+                let name = host(page.host);
+                let path = &page.path;
                 let at = date(begin, at);
                 let _ = writeln!(
                     text,

@@ -9,7 +9,7 @@ use host_tests::freshness::{Reached, run as reached};
 
 const SEED: u64 = 1;
 
-/// Runs it.
+/// Runs the experiments, and makes the page.
 pub fn run(settings: &Settings) -> Section {
     let mut section = Section::new(
         "azar",

@@ -370,7 +370,7 @@ fn share_out(seen: &[u32], estimate: fn(u32) -> f64, each: f64, most: f64) -> Ve
         .collect()
 }
 
-/// Table 6.1.
+/// Reproduces Table 6.1: how many changes are detected.
 pub fn changes(section: &mut Section, settings: &Settings) {
     section.part(
         "Table 6.1: changes detected",

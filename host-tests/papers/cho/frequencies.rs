@@ -109,7 +109,7 @@ pub const CLASSES: [(f64, f64); 5] = [
     (0.30, 1.0 / 365.0),
 ];
 
-/// Table 5.7.
+/// Reproduces Table 5.7 from the rates that can be read off a chart.
 pub fn improvement(section: &mut Section) {
     section.part(
         "Table 5.7: what the best frequencies gain",

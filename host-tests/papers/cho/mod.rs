@@ -21,7 +21,7 @@ use super::page::Section;
 
 const SEED: u64 = 1;
 
-/// Runs everything.
+/// Runs the experiments, and makes the page.
 pub fn run(settings: &Settings) -> Section {
     let mut section = Section::new("cho", "Cho: Crawling the Web (2001)", SEED, settings);
     order::orders(&mut section);

@@ -341,7 +341,7 @@ fn figure_3_5(
     );
 }
 
-/// Figure 3.6.
+/// Reproduces Figure 3.6, and says what was achieved on the way.
 fn cross_over(section: &mut Section, shared: &Shared) -> Achieved {
     section.part(
         "Figure 3.6: overlap of a cross-over-mode crawler",

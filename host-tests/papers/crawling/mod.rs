@@ -12,7 +12,7 @@ use super::page::Section;
 
 const SEED: u64 = 1;
 
-/// Runs it.
+/// Runs the experiments, and makes the page.
 pub fn run(settings: &Settings) -> Section {
     let mut section = Section::new(
         "crawling",

@@ -3,7 +3,7 @@
 use dunlin::rank::Topic;
 use dunlin_host::crawl::generate::{Web, generate};
 use dunlin_host::crawl::graph::{Graph, best_first};
-use dunlin_host::crawl::order::{Order, crawl};
+use dunlin_host::crawl::order::{VisitOrder, crawl};
 use dunlin_host::crawl::selection::{above, hottest};
 use dunlin_host::output::plot::{Line, lines};
 use dunlin_host::simulate::repeat::parallel;
@@ -12,12 +12,12 @@ use super::{SEED, percent, reachable};
 use crate::Settings;
 use crate::page::{Printed, Section, Verdict};
 
-const ORDERS: [(&str, Order); 5] = [
-    ("IR'", Order::Pagerank),
-    ("IB'", Order::Backlink),
-    ("breadth first", Order::Breadth),
-    ("random", Order::Random),
-    ("cash", Order::Cash),
+const ORDERS: [(&str, VisitOrder); 5] = [
+    ("IR'", VisitOrder::Pagerank),
+    ("IB'", VisitOrder::Backlink),
+    ("breadth first", VisitOrder::Breadth),
+    ("random", VisitOrder::Random),
+    ("cash", VisitOrder::Cash),
 ];
 const PAGERANK: usize = 0;
 const BACKLINK: usize = 1;
@@ -139,7 +139,7 @@ fn all_orders(curve: impl Fn(usize) -> Curve) -> Vec<(String, Curve)> {
         .collect()
 }
 
-/// Areas in words.
+/// The areas below the curves, in words.
 fn areas(curves: &[(String, Curve)]) -> String {
     let parts = curves
         .iter()

@@ -26,7 +26,7 @@ const ORDERS: [(&str, Order); 3] = [
 /// What is known of a topic.
 struct Topic {
     name: &'static str,
-    /// Pages about it.
+    /// The pages that are about it.
     hot: Vec<bool>,
     /// Pages whose URLs, or the links to them, hold the word.
     named: Vec<bool>,
@@ -85,7 +85,8 @@ fn crawl(graph: &Graph, topic: &Topic, order: Order, by_distance: bool) -> Vec<f
             (is_hot, worth, std::cmp::Reverse(place[page]))
         };
         let best = (0..queue.len()).max_by(|one, other| {
-            let (one, other) = (rank(queue[*one]), rank(queue[*other]));
+            let one = rank(queue[*one]);
+            let other = rank(queue[*other]);
             let by_queue = one.0.cmp(&other.0).then(one.1.total_cmp(&other.1));
             by_queue.then(one.2.cmp(&other.2))
         });
@@ -174,7 +175,9 @@ pub fn tabulate(section: &mut Section, settings: &Settings) {
         &rows,
     );
     let ahead: Vec<f64> = found.iter().map(|shares| ahead(shares)).collect();
-    let (basic, modified, other) = (&ahead[..3], &ahead[3..6], &ahead[6..]);
+    let basic = &ahead[..3];
+    let modified = &ahead[3..6];
+    let other = &ahead[6..];
     let words = |of: &[f64]| {
         format!(
             "{:.3}, {:.3} and {:.3} ahead of chance (breadth first, IB', IR')",

@@ -13,7 +13,7 @@ use host_tests::desouza::{Setup, Staleness, run as reproduce};
 
 const SEED: u64 = 1;
 
-/// Runs it.
+/// Runs the experiments, and makes the page.
 pub fn run(settings: &Settings) -> Section {
     let mut section = Section::new(
         "desouza",

@@ -78,7 +78,9 @@ impl Assignment {
     fn leaves(&mut self, gone: usize) -> (f64, f64) {
         let before = self.owners.clone();
         assert_eq!(self.assign(Some(gone)), 0, "every site has a probe");
-        let (mut moved, mut own, mut all) = (0, 0, 0);
+        let mut moved = 0;
+        let mut own = 0;
+        let mut all = 0;
         for ((then, now), group) in before.iter().zip(&self.owners).zip(&self.groups) {
             all += group.pages;
             moved += if then == now { 0 } else { group.pages };

@@ -9,7 +9,7 @@ use super::probes::{CAP, Fleet};
 use crate::Settings;
 use crate::page::{Printed, Section, Verdict, digits};
 
-/// Of grants.
+/// Grants are made in so many rounds.
 const ROUNDS: usize = 5;
 
 /// A web by both.

@@ -12,7 +12,7 @@ const SEED: u64 = 1;
 /// Of de Souza's fleet: as many as he has crawlers.
 const PROBES: usize = 10;
 
-/// Runs it.
+/// Runs the experiments, and makes the page.
 pub fn run(settings: &Settings) -> Section {
     let mut section = Section::new(
         "fleet",

@@ -24,7 +24,7 @@ const OURS: [PolicyName; 3] = [
 /// Visits a page, in a year.
 const BUDGETS: [f64; 4] = [6.0, 12.0, 52.0, 180.0];
 
-/// Runs it.
+/// Runs the experiments, and makes the page.
 pub fn run(settings: &Settings) -> Section {
     let traces = settings.traces();
     let mut section = Section::new(

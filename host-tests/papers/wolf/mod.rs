@@ -27,7 +27,7 @@ pub(super) const SHAPE: f64 = 1.5;
 type Mixture = [f64; 3];
 const MIXED: Mixture = [0.6, 0.3, 0.1];
 
-/// Runs it.
+/// Runs the experiments, and makes the page.
 pub fn run(settings: &Settings) -> Section {
     let mut section = Section::new(
         "wolf",

@@ -16,7 +16,7 @@ use super::{MEAN, SEED, by_optimum, by_share, curves, table};
 use crate::Settings;
 use crate::page::{Section, Verdict};
 
-/// Adds the figure.
+/// Adds Figure 9: equal pages, and then the schemes.
 pub fn figure_9(section: &mut Section, settings: &Settings) {
     equal_pages(section, settings);
     schemes(section, settings);

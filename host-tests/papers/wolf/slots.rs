@@ -27,7 +27,7 @@ const OFTEN: f64 = 2.4;
 const PROBABILITY: f64 = 0.5;
 /// The fraction whose multiples stay farthest apart.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
-/// In microseconds.
+/// A day in microseconds.
 const DAY: f64 = 86_400e6;
 
 /// How the last crawls of the day before lie.

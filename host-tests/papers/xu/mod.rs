@@ -29,7 +29,7 @@ struct Webs {
     seeds: usize,
 }
 
-/// Runs it.
+/// Runs the experiments, and makes the page.
 pub fn run(settings: &Settings) -> Section {
     let mut section = Section::new(
         "xu",

@@ -28,7 +28,7 @@ impl Case {
     }
 }
 
-/// Pages that change.
+/// Pages that change, made up or recorded.
 pub enum Web {
     /// News: 150 pages on 15 hosts, rates from one change in 20 days to five a day, for so many
     /// days (61 in the paper). Crawled in cycles of 0.3 days.

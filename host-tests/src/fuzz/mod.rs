@@ -130,8 +130,9 @@ pub fn robots(data: &[u8]) {
                 kept.update(piece);
                 short.update(piece);
             }
-            let ((judge, delay), (kept, _), (short, _)) =
-                (judge.finish(), kept.finish(), short.finish());
+            let (judge, delay) = judge.finish();
+            let (kept, _) = kept.finish();
+            let (short, _) = short.finish();
             let allowed = judge.ruling().allowed;
             assert_eq!(allowed, kept.decide(&url).allowed);
             assert!(

@@ -23,9 +23,9 @@ pub fn exponential(random: &mut Random) -> f64 {
 /// How far apart the visits of a history are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
-    /// All the same.
+    /// All intervals are the same.
     Even,
-    /// Exponentially distributed.
+    /// Intervals are exponentially distributed.
     Random,
 }
 
@@ -42,7 +42,7 @@ impl Spacing {
 /// A page that changes as a Poisson process, and what a visitor sees of it.
 #[derive(Clone, Debug)]
 pub struct PoissonPage {
-    /// Changes per day.
+    /// How often it changes in a day.
     pub rate: f64,
     /// Where its changes come from.
     pub random: Random,

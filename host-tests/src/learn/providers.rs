@@ -13,7 +13,7 @@ use super::{exponential, unit};
 /// What a host tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Help {
-    /// Nothing.
+    /// It tells nothing at all.
     Normal,
     /// That a page changed: this share of changes, and this share of what it says is true.
     Smart { recall: f64, precision: f64 },
@@ -29,9 +29,9 @@ pub struct Page {
     pub host: usize,
     /// Its share of all accesses.
     pub weight: f64,
-    /// Changes per day.
+    /// How often it changes in a day.
     pub rate: f64,
-    /// When it changes.
+    /// When it changes, in days and in order.
     pub changes: Vec<f64>,
     /// When its host says that it changed.
     pub signals: Vec<f64>,
@@ -42,7 +42,7 @@ pub struct Page {
 /// Pages, hosts, and time.
 #[derive(Clone, Debug)]
 pub struct World {
-    /// All pages.
+    /// All pages of the world.
     pub pages: Vec<Page>,
     /// What each host tells.
     pub hosts: Vec<Help>,
@@ -307,7 +307,7 @@ pub trait Crawler {
     fn signal(&mut self, page: usize, now: f64);
     /// There is time for one fetch.
     fn choose(&mut self, now: f64) -> Option<usize>;
-    /// It was fetched.
+    /// The page was fetched, and had changed or not.
     fn fetched(&mut self, page: usize, now: f64, changed: bool);
 }
 

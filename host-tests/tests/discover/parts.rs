@@ -159,7 +159,8 @@ fn a_section_says_the_same_again() {
 
 #[test]
 fn digests_tell_urls_directories_and_keys_apart() {
-    let (one, other) = ([1; 16], [2; 16]);
+    let one = [1; 16];
+    let other = [2; 16];
     let of = |text: &str| digest(&url(text), &one);
     assert_eq!(of("http://A.test:80/x"), of("http://a.test/x"));
     assert_ne!(of("http://a.test/x"), of("http://a.test/y"));

@@ -4,7 +4,7 @@ use dunlin::discover::FrontierSettings;
 use dunlin::rank::{Account, Bank, Topic};
 use dunlin_host::crawl::generate::{Web, generate};
 use dunlin_host::crawl::graph::{Graph, rank_correlation};
-use dunlin_host::crawl::incremental::{Collection, collect};
+use dunlin_host::crawl::incremental::{SimulatedCollection, collect};
 use dunlin_host::crawl::order::digest;
 use proptest::prelude::*;
 
@@ -62,7 +62,7 @@ fn held(seed: u64, visits: usize) -> Vec<f64> {
             graph.url(*page).matches('/').count() == 3 && graph.url(*page).ends_with('/')
         })
         .collect();
-    let collection = Collection {
+    let collection = SimulatedCollection {
         places: 256,
         candidates: 2_048,
         settings: FrontierSettings::DEFAULT,
@@ -119,14 +119,15 @@ fn a_trap_holds_next_to_nothing() {
     }
     links.extend((0..200).map(|page| (page, first)));
     let graph = Graph::new(urls, links);
-    let collection = Collection {
+    let collection = SimulatedCollection {
         places: 256,
         candidates: 2_048,
         settings: FrontierSettings::DEFAULT,
         topic: Topic::default(),
         seed: 4,
     };
-    let (mut visits, mut wasted) = (0, 0);
+    let mut visits = 0;
+    let mut wasted = 0;
     let measure = graph.page_rank();
     let seeds: Vec<usize> = (0..web.len())
         .filter(|page| web.url(*page).matches('/').count() == 3 && web.url(*page).ends_with('/'))

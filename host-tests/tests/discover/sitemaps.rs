@@ -1,4 +1,4 @@
-//! Sitemaps, beside quick-xml.
+//! Sitemaps as we read them, beside quick-xml.
 
 use dunlin::fetch::HttpDate;
 use host_tests::discover::{FoundEntry, read_sitemap, read_xml};

@@ -502,7 +502,9 @@ fn is_long() -> bool {
 #[test]
 fn no_two_visits_to_a_host_are_closer_than_its_politeness() {
     let count = if is_long() { 3_000 } else { 200 };
-    let (mut visits, mut too_close, mut overspent) = (0, 0, 0);
+    let mut visits = 0;
+    let mut too_close = 0;
+    let mut overspent = 0;
     for world in worlds(count, Broken::Nothing) {
         visits += world.visits;
         too_close += world.too_close;

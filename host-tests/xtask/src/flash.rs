@@ -59,7 +59,7 @@ pub struct Arguments {
     no_monitor: bool,
 }
 
-/// Runs the command.
+/// Builds a board's firmware, and writes it to the board.
 pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
     let board = Board::named(&arguments.board)?;
     let Some(chip) = board.probe_chip else {

@@ -72,7 +72,7 @@ impl ListArguments {
         }
     }
 
-    /// Reads the list.
+    /// Reads the list, and what else its image is to say.
     pub fn read(&self) -> Result<(Listing, Options), Error> {
         let Some(pages) = &self.pages else {
             // The list of a fleet's probe comes from the planner.

@@ -101,7 +101,7 @@ enum Command {
     /// patterns, URLs, dates, page images, state, names, links, sitemaps, feeds, pushes, messages
     /// of a fleet
     Fuzz {
-        /// Only this one
+        /// Run only this target
         #[arg(value_parser = fuzz::TARGETS)]
         target: Option<String>,
         /// How long each runs
@@ -133,7 +133,7 @@ enum Command {
         /// host-tests/budgets.toml
         #[arg(long, value_name = "NAME")]
         image: Vec<String>,
-        /// Also the flash of the firmware by crate and module
+        /// Also the flash by crate and module: of the images that are named, or of the emulated board
         #[arg(long)]
         modules: bool,
     },
@@ -174,7 +174,7 @@ enum Command {
     /// Reproduce the papers' experiments and write host-tests/papers (all of them at full size:
     /// half an hour on two cores)
     Papers {
-        /// Only this one
+        /// Reproduce only this paper
         #[arg(value_parser = papers::NAMES)]
         name: Option<String>,
         /// As small as in the tests, and without writing anything

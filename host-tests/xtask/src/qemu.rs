@@ -76,7 +76,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Runs the command.
+/// Builds the list and the firmware, and runs them in QEMU for a while.
 pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
     let (listing, mut options) = arguments.list.read()?;
     // The summary is read from the log, so the probe logs what that takes; what is shown of it is

@@ -29,7 +29,7 @@ pub struct KeygenArguments {
     out: Option<PathBuf>,
 }
 
-/// Runs the command.
+/// Draws the keys, and prints where they are.
 pub fn keygen(arguments: &KeygenArguments) -> Result<()> {
     let out = arguments.out.clone().unwrap_or_else(keys::folder);
     for file in keys::draw(&out)? {
@@ -77,7 +77,7 @@ pub struct Arguments {
 const OLDEST_STORE: u8 = 1;
 const OLDEST_IMAGE: u16 = 1;
 
-/// Runs the command.
+/// Builds a firmware, and signs it as a release.
 pub fn release(install: bool, arguments: &Arguments) -> Result<()> {
     let board = Board::named(&arguments.board)?;
     let key = arguments.release.secret_key()?;

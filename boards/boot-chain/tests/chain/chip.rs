@@ -96,7 +96,7 @@ impl<const WORD: usize> Part<WORD> {
         }
     }
 
-    /// What it holds.
+    /// A copy of what the part holds now, whatever a power cut has left there.
     pub fn bytes(&self) -> Vec<u8> {
         self.chip.borrow().bytes[self.start..][..self.length].to_vec()
     }

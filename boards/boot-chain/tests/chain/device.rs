@@ -234,7 +234,7 @@ impl<const WORD: usize, const STATE: usize> Device<WORD, STATE> {
         self.look_again(&mut puller(keys), server, facts, then)
     }
 
-    /// One more look.
+    /// One more look by a puller that remembers the looks before.
     pub fn look_again<T>(
         &self,
         puller: &mut Puller<'_>,

@@ -27,7 +27,8 @@ struct Found {
 
 /// Bytes of a place.
 fn size() -> usize {
-    let (start, end) = (&raw const _lists_start, &raw const _lists_end);
+    let start = &raw const _lists_start;
+    let end = &raw const _lists_end;
     end.addr().saturating_sub(start.addr()) / 2
 }
 

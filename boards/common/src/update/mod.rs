@@ -233,7 +233,7 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
         self.say_status();
     }
 
-    /// What runs stays.
+    /// Ends the trial: what runs stays, and the log says so.
     fn note_confirmed(&mut self) {
         // A journal that cannot be written makes it no less true: the mark tells.
         let _ = self.journal.change(|record| record.confirm());

@@ -56,7 +56,7 @@ const LONGEST_LOOK: embassy_time::Duration = embassy_time::Duration::from_secs(1
 const LONGEST_ON_TRIAL: embassy_time::Duration = embassy_time::Duration::from_secs(30);
 /// A broken download goes on after this time, and after so much more each time, up to the pace.
 const SOON: Duration = Duration::from_secs(30);
-/// The first look.
+/// The first look after a start comes this late.
 const FIRST: Duration = Duration::from_secs(10);
 /// The most time between two looks on trial, during which the server has to be reached.
 const ON_TRIAL: Duration = Duration::from_secs(60);

@@ -47,7 +47,7 @@ impl Broker {
         self.connections += 1;
     }
 
-    /// Sends a message.
+    /// Publishes a message to the client, with QoS 0.
     pub fn send(&mut self, topic: &str, retained: bool, payload: &[u8]) {
         let mut body = Vec::from((topic.len() as u16).to_be_bytes());
         body.extend(topic.as_bytes());
@@ -143,7 +143,7 @@ impl Broker {
         }
     }
 
-    /// The last report.
+    /// The report that the client published last.
     pub fn report(&self) -> Option<Report> {
         let reports = self.published.iter().rev();
         reports.into_iter().find_map(|one| match one {

@@ -96,7 +96,9 @@ fn a_day_costs_a_hundred_kilobytes_at_most() {
     let mut context = Context::from_waker(Waker::noop());
     let day = Instant::ZERO + Duration::DAY;
     // A ping for every stretch of silence; minimq has a clock of its own, on which no time passes.
-    let (mut pings, mut said, mut answered) = (0, (0, Instant::ZERO), 0);
+    let mut pings = 0;
+    let mut said = (0, Instant::ZERO);
+    let mut answered = 0;
     while clock.now() < day {
         clock.next.set(day);
         for _ in 0..8 {

@@ -10,7 +10,7 @@ use crate::date;
 pub struct Entry {
     /// When it was fetched, as Unix time in seconds.
     pub time: u64,
-    /// Its URL.
+    /// The URL as it was asked for, not yet turned into a key.
     pub url: String,
     /// Its media type; `warc/revisit` if its body is that of an earlier record.
     pub media_type: String,
@@ -18,7 +18,7 @@ pub struct Entry {
     pub status: Option<u16>,
     /// The digest of its body.
     pub digest: String,
-    /// The file.
+    /// The name of the WARC file, in the archive's folder.
     pub file: String,
     /// Where in the file.
     pub offset: u64,
@@ -123,7 +123,7 @@ pub fn key(url: &str) -> String {
     key
 }
 
-/// `www.Example.org:8080` as `org,example:8080`.
+/// The part of a key that stands for a server: `www.Example.org:8080` as `org,example:8080`.
 fn server(authority: &str, scheme: &str) -> String {
     let authority = authority.rsplit('@').next().unwrap_or_default();
     let (host, port) = match authority.rsplit_once(':') {

@@ -36,7 +36,7 @@ pub struct Pair {
     pub old: Option<(usize, String)>,
     /// Number and text, without an end.
     pub new: Option<(usize, String)>,
-    /// Did it stay?
+    /// Both sides have the same line.
     pub same: bool,
 }
 
@@ -118,7 +118,8 @@ fn lines(before: &str, after: &str, old: &str, new: &str) -> Comparison {
         .context_radius(CONTEXT)
         .header(old, new)
         .to_string();
-    let (old, new) = (diff.old_slices(), diff.new_slices());
+    let old = diff.old_slices();
+    let new = diff.new_slices();
     let hunks = diff.grouped_ops(CONTEXT);
     let hunks = hunks.iter().map(|hunk| {
         let pairs = hunk.iter().flat_map(|op| pairs(op, old, new));
@@ -138,7 +139,8 @@ fn pairs(op: &DiffOp, old: &[&str], new: &[&str]) -> Vec<Pair> {
         let text = lines.get(place)?.trim_end_matches(['\r', '\n']);
         Some((place + 1, text.to_owned()))
     };
-    let (left, right) = (op.old_range(), op.new_range());
+    let left = op.old_range();
+    let right = op.new_range();
     let same = matches!(op, DiffOp::Equal { .. });
     let rows = left.len().max(right.len());
     let at = |range: &std::ops::Range<usize>, row| range.clone().nth(row);

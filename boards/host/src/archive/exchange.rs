@@ -14,7 +14,7 @@ pub struct Exchange {
     pub address: Option<IpAddr>,
     /// When, as Unix time in seconds.
     pub time: u64,
-    /// The request.
+    /// The request as it was sent, head and all.
     pub request: Vec<u8>,
     /// The answer, as far as it was read.
     pub response: Vec<u8>,
@@ -27,7 +27,7 @@ pub struct Answer {
     pub head: Vec<u8>,
     /// The body, without chunks around it.
     pub body: Vec<u8>,
-    /// The status.
+    /// The status code of the status line.
     pub status: u16,
     /// The media type, without parameters.
     pub media_type: String,

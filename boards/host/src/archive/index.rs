@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::cdxj::{self, Entry};
 use crate::error::Error;
 
-/// The sorted part.
+/// The file of the lines that are sorted.
 pub const SORTED: &str = "index.cdxj";
 /// What came since, in the order in which it came.
 pub const JOURNAL: &str = "index.journal";
@@ -73,7 +73,8 @@ impl Sorted {
     fn find(&self, file: &File, text: &str) -> io::Result<u64> {
         // A line begins at `low`, and all lines before it are before `text`; those that begin at
         // `high` or later are not.
-        let (mut low, mut high) = (0, self.length);
+        let mut low = 0;
+        let mut high = self.length;
         while high.saturating_sub(low) > BLOCK {
             let middle = low + (high - low) / 2;
             let (_, start) = self.line(file, middle)?;
@@ -117,7 +118,7 @@ pub struct Index {
     sorted: Sorted,
     /// Lines that are not in the sorted file yet, or again.
     recent: BTreeSet<String>,
-    /// Bytes of these.
+    /// How many bytes the recent lines take together.
     recent_bytes: u64,
     /// The line that came last.
     last: Option<Entry>,

@@ -22,7 +22,7 @@ pub struct Keeper {
     thread: JoinHandle<Counts>,
 }
 
-/// What was done.
+/// What became of the answers that were handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Versions that were written.
@@ -32,7 +32,7 @@ pub struct Counts {
 }
 
 impl Keeper {
-    /// Starts the thread.
+    /// Starts the thread, which owns the archive until it ends.
     pub fn new(archive: Archive) -> Self {
         let (sender, receiver) = sync_channel(WAITING);
         Self {

@@ -31,7 +31,7 @@ use flate2::Compression;
 use self::cdxj::{Entry, REVISIT};
 use self::exchange::{Answer, Exchange};
 use self::index::IndexWriter;
-use self::warc::{Head, Kind, RecordId};
+use self::warc::{Head, RecordId, RecordKind};
 use crate::board::state_file::random_key;
 use crate::date;
 use crate::error::Error;
@@ -287,7 +287,7 @@ impl Archive {
     fn version(&mut self, exchange: &Exchange, answer: &Answer, digest: String) -> io::Result<()> {
         let date = date::iso(exchange.time);
         let id = self.ids.next();
-        let mut head = Head::new(Kind::Response, id, &date)
+        let mut head = Head::new(RecordKind::Response, id, &date)
             .with("WARC-Target-URI", &exchange.url)
             .with("WARC-Payload-Digest", &digest)
             .with("Content-Type", "application/http; msgtype=response");
@@ -301,7 +301,7 @@ impl Archive {
         let mut bytes = Vec::new();
         head.write(&mut bytes, level, &[&answer.head, &answer.body])?;
         let length = bytes.len() as u64;
-        Head::new(Kind::Request, self.ids.next(), &date)
+        Head::new(RecordKind::Request, self.ids.next(), &date)
             .with("WARC-Target-URI", &exchange.url)
             .with("WARC-Concurrent-To", id)
             .with("Content-Type", "application/http; msgtype=request")
@@ -341,7 +341,7 @@ impl Archive {
         };
         let profile = format!("http://netpreserve.org/warc/1.1/revisit/{profile}");
         let mut bytes = Vec::new();
-        Head::new(Kind::Revisit, id, &date)
+        Head::new(RecordKind::Revisit, id, &date)
             .with("WARC-Target-URI", &exchange.url)
             .with("WARC-Profile", profile)
             .with("WARC-Refers-To", original)
@@ -399,7 +399,7 @@ impl Archive {
         let name = format!("{PREFIX}{:05}-{}{SUFFIX}", self.serial, date::digits(now));
         let mut info = Vec::new();
         let software = concat!("software: dunlin/", env!("CARGO_PKG_VERSION"), "\r\n");
-        Head::new(Kind::Info, self.ids.next(), &date::iso(now))
+        Head::new(RecordKind::Info, self.ids.next(), &date::iso(now))
             .with("WARC-Filename", &name)
             .with("Content-Type", "application/warc-fields")
             .write(

@@ -32,7 +32,7 @@ pub struct Reader {
 pub struct Version {
     /// Status line and fields.
     pub head: Vec<u8>,
-    /// The body.
+    /// The body, without chunks around it.
     pub body: Vec<u8>,
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::cdxj::{Entry, REVISIT};
 use super::exchange;
 use super::index::IndexWriter;
-use super::warc::{Kind, Record};
+use super::warc::{Record, RecordKind};
 use crate::date;
 use crate::error::Error;
 
@@ -95,8 +95,8 @@ fn read_on(path: &Path, name: &str, from: u64, index: &mut IndexWriter) -> io::R
 fn entry(record: &Record, file: &str, offset: u64, length: u64) -> Option<Entry> {
     let (status, media_type) = exchange::described(&record.block);
     let media_type = match record.kind {
-        Kind::Response => media_type,
-        Kind::Revisit => REVISIT.into(),
+        RecordKind::Response => media_type,
+        RecordKind::Revisit => REVISIT.into(),
         _ => return None,
     };
     Some(Entry {

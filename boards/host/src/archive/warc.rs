@@ -14,12 +14,12 @@ const LONGEST_HEAD: u64 = 256 * 1024;
 
 /// What a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RecordKind {
     /// What wrote the file.
     Info,
-    /// A request.
+    /// It holds a request as it was sent.
     Request,
-    /// An answer.
+    /// It holds an answer with its body.
     Response,
     /// An answer whose body is in another record.
     Revisit,
@@ -27,7 +27,7 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl RecordKind {
     const KNOWN: [Self; 4] = [Self::Info, Self::Request, Self::Response, Self::Revisit];
 
     const fn name(self) -> &'static str {
@@ -74,7 +74,7 @@ pub struct Head(String);
 
 impl Head {
     /// The fields that every record has. `date` is as [`date::iso`](crate::date::iso) writes it.
-    pub fn new(kind: Kind, id: RecordId, date: &str) -> Self {
+    pub fn new(kind: RecordKind, id: RecordId, date: &str) -> Self {
         Self(format!(
             "WARC/1.1\r\nWARC-Type: {}\r\nWARC-Record-ID: {id}\r\nWARC-Date: {date}\r\n",
             kind.name()
@@ -111,8 +111,8 @@ impl Head {
 /// A record as it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// What it is.
-    pub kind: Kind,
+    /// What its `WARC-Type` says it is.
+    pub kind: RecordKind,
     /// Its fields but for the first line, as they stand there.
     pub fields: Vec<(String, String)>,
     /// Its block, up to so many bytes as were asked for.
@@ -172,7 +172,7 @@ fn read_full(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(length)
 }
 
-fn read_head(member: &mut impl BufRead) -> io::Result<(Kind, Vec<(String, String)>)> {
+fn read_head(member: &mut impl BufRead) -> io::Result<(RecordKind, Vec<(String, String)>)> {
     let mut head = member.take(LONGEST_HEAD);
     let mut line = |line: &mut Vec<u8>| {
         line.clear();
@@ -198,8 +198,10 @@ fn read_head(member: &mut impl BufRead) -> io::Result<(Kind, Vec<(String, String
     }
     let named = fields.iter().find(|(name, _)| name == "WARC-Type");
     let named = named.map_or("", |(_, value)| value);
-    let known = Kind::KNOWN.into_iter().find(|kind| kind.name() == named);
-    Ok((known.unwrap_or(Kind::Other), fields))
+    let known = RecordKind::KNOWN
+        .into_iter()
+        .find(|kind| kind.name() == named);
+    Ok((known.unwrap_or(RecordKind::Other), fields))
 }
 
 fn wrong(what: &str) -> io::Error {
@@ -212,7 +214,7 @@ mod tests {
 
     fn sample() -> Vec<u8> {
         let id = RecordId([0xff; 16]);
-        let head = Head::new(Kind::Response, id, "2026-11-17T04:50:08Z")
+        let head = Head::new(RecordKind::Response, id, "2026-11-17T04:50:08Z")
             .with("WARC-Target-URI", "http://a.test/\r\nEvil: yes");
         let mut out = Vec::new();
         head.write(&mut out, Compression::default(), &[b"one ", b"two"])
@@ -228,7 +230,7 @@ mod tests {
         assert!(input.is_empty());
         assert_eq!(
             (record.kind, &record.block[..]),
-            (Kind::Response, &b"one two"[..])
+            (RecordKind::Response, &b"one two"[..])
         );
         assert_eq!(
             record.field("warc-target-uri"),

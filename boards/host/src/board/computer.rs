@@ -145,7 +145,8 @@ impl VisitLog {
             let read = BufReader::new(file).take(1_000).read_line(&mut first);
             read.map_err(|source| Error::reading(path, source))?;
             if first != HISTORY_HEADER {
-                let (file, header) = (path.display(), HISTORY_HEADER.trim_end());
+                let file = path.display();
+                let header = HISTORY_HEADER.trim_end();
                 return Err(Error::Usage(format!(
                     "{file}: found another file, expected one that begins with {header}, or none yet"
                 )));

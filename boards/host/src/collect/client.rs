@@ -111,7 +111,7 @@ impl Account {
         Some(version)
     }
 
-    /// It waits now.
+    /// A version was handed over, and waits to be delivered.
     fn posted(&mut self, label: Label) {
         if let Label::Version(page, version) = label {
             self.pages.insert(page, Standing::Waiting(version));

@@ -16,14 +16,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::archive::exchange::Exchange;
 
-/// The longest frame.
+/// No frame holds more: its length has two bytes.
 pub const LONGEST: usize = u16::MAX as usize;
 /// The longest request that is taken: nobody needs more.
 const MOST_REQUEST: usize = 64 * 1024;
 /// A body of 1 MiB, however it is cut into chunks.
 const MOST_RESPONSE: usize = 8 << 20;
 
-/// What is fetched.
+/// What the first frame says about the exchange.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Meta {
     url: String,

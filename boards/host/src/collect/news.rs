@@ -91,7 +91,7 @@ fn plain(text: String) -> String {
 /// Posts news to a collector.
 #[derive(Debug)]
 pub struct NewsPost {
-    /// The way there.
+    /// The way to the collector.
     pub post: Post,
     /// What it knows us by.
     pub token: Option<String>,

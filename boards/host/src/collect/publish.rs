@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use crate::archive::index::SORTED;
 
-/// What is served.
+/// The file that readers of the collection are served from.
 const PUBLISHED: &str = "published.cdxj";
 
 /// How new versions are published.

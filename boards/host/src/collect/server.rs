@@ -43,7 +43,7 @@ const AHEAD_S: u64 = 86_400;
 pub enum Said<'e> {
     /// There is a version of a page, the first of its URL or another one.
     Version {
-        /// How it came.
+        /// The exchange that brought it.
         exchange: &'e Exchange,
         /// Is it the first of its URL?
         first: bool,
@@ -123,7 +123,7 @@ pub fn start(
     Ok((address, Box::new(tidy)))
 }
 
-/// What was posted.
+/// What a finished post has turned out to be.
 enum Delivered {
     Exchange(Exchange, Verdict),
     News(Message),

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::crawl::generate::{Web, generate};
 use crate::crawl::graph::{Graph, MOST_PAGES};
-use crate::crawl::incremental::{Collection, Held, collect};
-use crate::crawl::order::Order;
+use crate::crawl::incremental::{Held, SimulatedCollection, collect};
+use crate::crawl::order::VisitOrder;
 use crate::crawl::parallel::{self, Achieved, Crawlers, Mode, Partition};
 use crate::crawl::selection::{Importance, Point, above, curve, hottest, limited_buffer};
 use crate::error::Error;
@@ -49,7 +49,7 @@ pub struct Args {
     sites: usize,
     /// Which page is crawled next [default: pagerank; with --crawlers: breadth]
     #[arg(long, value_enum)]
-    order: Option<Order>,
+    order: Option<VisitOrder>,
     /// How the crawl ends, and what it is judged by
     #[arg(long, value_enum, default_value = "stop")]
     model: Model,
@@ -100,7 +100,7 @@ pub struct Args {
     /// The so many most popular pages are known to all crawlers
     #[arg(long, value_name = "N", default_value_t = 0)]
     replicate: usize,
-    /// What is random
+    /// Seed of all that is random: the same seed, the same result
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
 }
@@ -122,7 +122,7 @@ enum Model {
 #[derive(Debug, Serialize)]
 struct Report {
     model: Model,
-    order: Order,
+    order: VisitOrder,
     importance: Importance,
     web_pages: usize,
     web_links: usize,
@@ -180,7 +180,7 @@ fn read(args: &Args) -> Result<Graph, Error> {
     }
 }
 
-/// Where crawls start.
+/// The pages that crawls start from.
 fn seeds(args: &Args, graph: &Graph) -> Result<Vec<usize>, Error> {
     let mut seeds = Vec::new();
     for name in &args.start {
@@ -205,7 +205,7 @@ fn seeds(args: &Args, graph: &Graph) -> Result<Vec<usize>, Error> {
 }
 
 fn simulate(args: &Args, graph: &Graph, seeds: &[usize], pages: usize) -> Result<Report, Error> {
-    let order = args.order.unwrap_or(Order::Pagerank);
+    let order = args.order.unwrap_or(VisitOrder::Pagerank);
     let topic = Topic::new(args.topic.iter().map(String::as_str))
         .map_err(|error| Error::Usage(format!("--topic: {error}")))?;
     let measure = args.importance.of(graph);
@@ -240,7 +240,7 @@ fn simulate(args: &Args, graph: &Graph, seeds: &[usize], pages: usize) -> Result
                     word(order)
                 ))
             })?;
-            let collection = Collection {
+            let collection = SimulatedCollection {
                 places: pages,
                 candidates: args.candidates.clamp(8, MOST_PAGES),
                 settings: FrontierSettings {
@@ -317,7 +317,7 @@ fn share(
         crawlers: usize,
         partition: Partition,
         mode: Mode,
-        order: Order,
+        order: VisitOrder,
         batch: usize,
         replicated: usize,
         #[serde(flatten)]
@@ -328,8 +328,8 @@ fn share(
             "--crawlers: found {count}, expected 1 to 1024"
         )));
     }
-    let order = args.order.unwrap_or(Order::Breadth);
-    if !matches!(order, Order::Breadth | Order::Backlink) {
+    let order = args.order.unwrap_or(VisitOrder::Breadth);
+    if !matches!(order, VisitOrder::Breadth | VisitOrder::Backlink) {
         return Err(Error::Usage(format!(
             "--order: found {} with --crawlers, expected breadth or backlink",
             word(order)
@@ -343,7 +343,7 @@ fn share(
         count,
         partition: args.partition,
         mode: args.mode,
-        by_backlinks: order == Order::Backlink,
+        by_backlinks: order == VisitOrder::Backlink,
         batch: args.batch,
         replicated: args.replicate,
         limit: args.pages.unwrap_or(usize::MAX),

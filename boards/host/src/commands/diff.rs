@@ -20,9 +20,9 @@ use crate::output::{self, Format, Table};
 /// --ignore say what of the page counts. Exit code 1 if there is nothing to show.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The page
+    /// URL of the page whose versions are compared
     url: String,
-    /// The archive's folder
+    /// Folder of the archive that holds them
     #[arg(long, value_name = "DIR")]
     archive: PathBuf,
     /// Compare with the version of this moment [default: the last but one]
@@ -69,7 +69,8 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, Error> {
         return Ok(ExitCode::from(1));
     };
     let found = compare::compare(&reader, old, new, args.raw, filters.get(&args.url))?;
-    let (from, to) = (date::iso(old.time), date::iso(new.time));
+    let from = date::iso(old.time);
+    let to = date::iso(new.time);
     output::print(&match format {
         Format::Json => output::json(&Difference {
             url: &args.url,

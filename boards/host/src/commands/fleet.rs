@@ -69,14 +69,14 @@ enum Ask {
     Init(InitArgs),
     /// Visit a page as soon as budget and politeness allow
     Pull {
-        /// The page
+        /// URL of the page to be visited
         url: String,
         #[command(flatten)]
         of: Of,
     },
-    /// Add a page
+    /// Add a page to the collection
     Add {
-        /// The page
+        /// URL of the page to be added
         url: String,
         /// How important it is
         #[arg(long, value_name = "W", default_value_t = 1.0)]
@@ -84,9 +84,9 @@ enum Ask {
         #[command(flatten)]
         of: Of,
     },
-    /// Remove a page
+    /// Remove a page from the collection
     Remove {
-        /// The page
+        /// URL of the page to be removed
         url: String,
         #[command(flatten)]
         of: Of,
@@ -107,7 +107,7 @@ enum Ask {
     },
     /// Set the fetches a day of all probes together
     Budget {
-        /// Fetches a day
+        /// Fetches a day from now on
         #[arg(value_name = "N")]
         crawls_per_day: f32,
         #[command(flatten)]
@@ -139,7 +139,7 @@ struct InitArgs {
     /// Probes that get credentials: p1, p2, …
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     probes: u16,
-    /// The fleet's name
+    /// Name of the fleet, which is part of every topic
     #[arg(long, value_name = "NAME", default_value = "fleet")]
     fleet: String,
     /// Where the broker listens: a port on loopback, or an address and a port

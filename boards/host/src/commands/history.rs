@@ -18,9 +18,9 @@ use crate::output::{self, Format, Table};
 /// they were archived. Exit code 1 if there is none.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The page
+    /// URL of the page whose versions are listed
     url: String,
-    /// The archive's folder
+    /// Folder of the archive that holds them
     #[arg(long, value_name = "DIR")]
     archive: PathBuf,
 }

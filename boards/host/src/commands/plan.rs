@@ -11,7 +11,7 @@ use crate::lists::listing::{Listing, ListingArgs};
 use crate::lists::pages::ListedPage;
 use crate::output::{self, Format, Table};
 use crate::planning::{
-    Assumed, Assumption, Watched, explain, plan_hosts, plan_pages, quasi_costs, significant,
+    Assumed, Assumption, ProgressPages, explain, plan_hosts, plan_pages, quasi_costs, significant,
 };
 
 /// Plan how often to visit each page
@@ -94,7 +94,7 @@ struct PageRow<'a> {
 #[derive(Serialize)]
 struct HostRow<'a> {
     host: &'a str,
-    /// `null` without politeness.
+    /// The most crawls in an interval; `null` without politeness.
     cap: f64,
     crawls: f64,
 }
@@ -143,8 +143,8 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
     };
     let mut planned = allotment::divide(
         &demand,
-        &Watched::new(&by_freshness, reads),
-        &Watched::new(&by_age, reads),
+        &ProgressPages::new(&by_freshness, reads),
+        &ProgressPages::new(&by_age, reads),
         &mut hosts,
     )
     .map_err(|error| explain(error, listing))?;

@@ -108,7 +108,8 @@ pub fn run(args: &PlannerArgs, format: Format) -> Result<(), Error> {
     let start = Instant::now();
     let now = dunlin::time::Instant::ZERO;
     let random = random_key()?;
-    let (planner, seed) = (number(&random[..8]), number(&random[8..]));
+    let planner = number(&random[..8]);
+    let seed = number(&random[8..]);
     let coordinator = Coordinator::start(settings, collection, folder, [planner, seed], now)?;
     let _broker = args.mosquitto.as_deref().map(Broker::start).transpose()?;
     let shared = Arc::new(Shared {

@@ -17,7 +17,7 @@ use crate::monitor::plain::print_summary;
 use crate::monitor::readable;
 use crate::monitor::source::Source;
 use crate::monitor::state::{MonitoredProbe, Stream};
-use crate::monitor::stream_reader::{Listener, Setting, StreamReader};
+use crate::monitor::stream_reader::{Listener, ReadSetting, StreamReader};
 use crate::monitor::view::View;
 use crate::output::plot::{self, Bar, Line, Plot, escape};
 use crate::output::progress::Progress;
@@ -102,7 +102,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let Some(firmware) = builds.next() else {
         return Err(Error::Usage("found no --elf, expected --elf FILE".into()));
     };
-    let setting = Setting {
+    let setting = ReadSetting {
         source,
         firmware,
         other_builds: builds.collect(),

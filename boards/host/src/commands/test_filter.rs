@@ -32,7 +32,7 @@ use crate::output::{self, Format, Table};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The page
+    /// URL of the page that is filtered
     url: String,
     #[command(flatten)]
     filter: FilterArgs,

@@ -33,7 +33,7 @@ pub struct ToldArgs {
 }
 
 impl ToldArgs {
-    /// Is anybody told?
+    /// Whether anybody is to be told: a program, a server, or readers of a feed.
     pub fn is_asked(&self) -> bool {
         !self.exec.is_empty() || !self.webhook.is_empty() || self.feed.is_some()
     }
@@ -62,7 +62,8 @@ impl ToldArgs {
         let feed = feed.map(|path| FeedFile::new(path, now)).transpose()?;
         let commands = self.exec.iter().map(|exec| Outbox::to(exec.clone()));
         let hooks = self.webhook.iter().map(|url| {
-            let (connect, resolve) = (connect.clone(), resolve.clone());
+            let connect = connect.clone();
+            let resolve = resolve.clone();
             let body = self.webhook_body.clone();
             Outbox::to(Webhook::new(Post::new(url.clone(), connect, resolve), body))
         });

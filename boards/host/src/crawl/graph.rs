@@ -158,7 +158,8 @@ pub fn rank_correlation(one: &[f64], other: &[f64]) -> f64 {
         }
         ranks
     };
-    let (one, other) = (ranks(one), ranks(other));
+    let one = ranks(one);
+    let other = ranks(other);
     let mean = (one.len() as f64 - 1.0) / 2.0;
     let product = |one: &[f64], other: &[f64]| -> f64 {
         let pairs = one.iter().zip(other);

@@ -7,11 +7,11 @@ use dunlin::rank::Topic;
 use serde::Serialize;
 
 use super::graph::Graph;
-use super::order::{Reader, Room, digest};
+use super::order::{FrontierRoom, GraphReader, digest};
 
 /// What is to be simulated.
 #[derive(Clone, Debug)]
-pub struct Collection {
+pub struct SimulatedCollection {
     /// Pages that are kept.
     pub places: usize,
     /// Candidates that are known besides, as on a device.
@@ -42,7 +42,7 @@ pub struct Held {
 pub fn collect(
     graph: &Graph,
     seeds: &[usize],
-    collection: &Collection,
+    collection: &SimulatedCollection,
     visits: usize,
     measure: &[f64],
     visited: &mut dyn FnMut(usize),
@@ -52,12 +52,12 @@ pub fn collect(
     best.sort_unstable_by(|one, other| other.total_cmp(one));
     let best: f64 = best.iter().take(places).sum();
     // One more: a candidate is looked at in a place of its own, as on a probe.
-    let mut room = Room::new(places + 1, collection.candidates);
+    let mut room = FrontierRoom::new(places + 1, collection.candidates);
     let mut frontier = room.frontier(collection.settings, collection.seed);
-    let mut reader = Reader::new(graph, collection.topic.clone());
+    let mut reader = GraphReader::new(graph, collection.topic.clone());
     // What the PageRank of a page is multiplied by, as on a probe.
     let measured = collection.settings.measure;
-    let factor = |reader: &Reader<'_>, page: usize| match measured.location || measured.topic {
+    let factor = |reader: &GraphReader<'_>, page: usize| match measured.location || measured.topic {
         true => reader.worth(page),
         false => 1.0,
     };

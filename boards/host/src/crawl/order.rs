@@ -16,7 +16,7 @@ use super::graph::{DAMPING, Graph};
 /// In what order pages are crawled (Cho §2.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Order {
+pub enum VisitOrder {
     /// Any page that is known
     Random,
     /// Pages in the order in which they were found
@@ -33,7 +33,7 @@ pub enum Order {
     Topic,
 }
 
-impl Order {
+impl VisitOrder {
     /// What a collection is ranked by in this order; `None` if it is the order of a crawl that
     /// visits each page once. PageRank is what a probe makes of it, which stores no links.
     pub fn measure(self) -> Option<Measure> {
@@ -70,7 +70,7 @@ pub fn digest(page: usize) -> u32 {
 
 /// Memory of a frontier of any size.
 #[derive(Debug)]
-pub struct Room {
+pub struct FrontierRoom {
     accounts: Vec<Account>,
     order: Vec<u16>,
     candidates: Vec<Candidate>,
@@ -78,7 +78,7 @@ pub struct Room {
     directories: Vec<u8>,
 }
 
-impl Room {
+impl FrontierRoom {
     /// Makes room for so many pages and candidates.
     pub fn new(places: usize, candidates: usize) -> Self {
         Self {
@@ -105,7 +105,7 @@ impl Room {
 
 /// What a simulated crawler knows of the graph: it reads links of a page when it visits it.
 #[derive(Debug)]
-pub struct Reader<'g> {
+pub struct GraphReader<'g> {
     graph: &'g Graph,
     topic: Topic,
     key: [u8; 16],
@@ -114,7 +114,7 @@ pub struct Reader<'g> {
     places: HashMap<u32, u32>,
 }
 
-impl<'g> Reader<'g> {
+impl<'g> GraphReader<'g> {
     /// A reader of this graph.
     pub fn new(graph: &'g Graph, topic: Topic) -> Self {
         Self {
@@ -187,16 +187,16 @@ pub fn open_settings() -> FrontierSettings {
 /// frontier as it is then.
 pub fn crawl(
     graph: &Graph,
-    order: Order,
+    order: VisitOrder,
     topic: &Topic,
     seeds: &[usize],
     pages: usize,
     seed: u64,
     crawled: &mut dyn FnMut(usize),
 ) {
-    let mut room = Room::new(graph.len(), 8 * graph.len().max(8));
+    let mut room = FrontierRoom::new(graph.len(), 8 * graph.len().max(8));
     let mut frontier = room.frontier(open_settings(), seed);
-    let mut reader = Reader::new(graph, topic.clone());
+    let mut reader = GraphReader::new(graph, topic.clone());
     let mut random = Random(seed);
     let mut queue: Vec<usize> = seeds.iter().rev().copied().collect();
     let mut kept: Vec<usize> = Vec::new();
@@ -205,7 +205,7 @@ pub fn crawl(
     let interval = (graph.len() / 100).max(1);
     while kept.len() < pages {
         let next = queue.pop().or_else(|| {
-            if order == Order::Pagerank {
+            if order == VisitOrder::Pagerank {
                 return best_by_rank(&frontier, &reader, &ranks);
             }
             let best = choose(&frontier, order, &mut random)?;
@@ -220,10 +220,10 @@ pub fn crawl(
         crawled(page);
         reader.visit(&mut frontier, page, place);
         ranks.crawled(page);
-        if order == Order::Pagerank && kept.len().is_multiple_of(interval) {
+        if order == VisitOrder::Pagerank && kept.len().is_multiple_of(interval) {
             ranks.renew();
         }
-        if order == Order::Cash && kept.len().is_multiple_of(interval) {
+        if order == VisitOrder::Cash && kept.len().is_multiple_of(interval) {
             for (place, page) in kept.iter().enumerate() {
                 reader.visit(&mut frontier, *page, place as u16);
             }
@@ -234,7 +234,7 @@ pub fn crawl(
 /// The candidate of the highest PageRank, of equals the one that was found first.
 fn best_by_rank(
     frontier: &Frontier<'_>,
-    reader: &Reader<'_>,
+    reader: &GraphReader<'_>,
     ranks: &SeenRank<'_>,
 ) -> Option<usize> {
     let candidates = frontier.candidates().iter();
@@ -317,19 +317,19 @@ impl<'g> SeenRank<'g> {
 }
 
 /// The candidate that comes next.
-fn choose(frontier: &Frontier<'_>, order: Order, random: &mut Random) -> Option<u32> {
+fn choose(frontier: &Frontier<'_>, order: VisitOrder, random: &mut Random) -> Option<u32> {
     let candidates = frontier.candidates();
     let importance = |candidate: &Candidate| match order {
-        Order::Random | Order::Breadth | Order::Pagerank => 0.0,
-        Order::Backlink => f32::from(candidate.backlinks()),
-        Order::Cash => candidate.income(),
-        Order::Location => candidate.worth(),
-        Order::Topic => {
+        VisitOrder::Random | VisitOrder::Breadth | VisitOrder::Pagerank => 0.0,
+        VisitOrder::Backlink => f32::from(candidate.backlinks()),
+        VisitOrder::Cash => candidate.income(),
+        VisitOrder::Location => candidate.worth(),
+        VisitOrder::Topic => {
             // On topic first, and of those the ones that many link to.
             candidate.worth() + f32::from(candidate.backlinks()) * 1e-4
         }
     };
-    if order == Order::Random {
+    if order == VisitOrder::Random {
         let at = random.below(candidates.len());
         return candidates.iter().nth(at).map(Candidate::digest);
     }

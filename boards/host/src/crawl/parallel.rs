@@ -24,7 +24,7 @@ pub enum Partition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// It forgets it
+    /// It forgets such a link
     Firewall,
     /// It follows it when it has nothing else to do
     CrossOver,

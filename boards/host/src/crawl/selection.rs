@@ -4,7 +4,7 @@ use dunlin::rank::Topic;
 use serde::Serialize;
 
 use super::graph::{Graph, best_first};
-use super::order::{Order, crawl};
+use super::order::{VisitOrder, crawl};
 use crate::output::progress::Progress;
 
 /// What a crawl is measured by.
@@ -13,7 +13,7 @@ use crate::output::progress::Progress;
 pub enum Importance {
     /// Links to a page (IB)
     Backlink,
-    /// PageRank (IR)
+    /// PageRank of a page (IR)
     Pagerank,
 }
 
@@ -41,7 +41,7 @@ pub struct Point {
 /// second figure is the share of hot pages among as many that were crawled, P_CS.
 pub fn curve(
     graph: &Graph,
-    order: Order,
+    order: VisitOrder,
     topic: &Topic,
     seeds: &[usize],
     pages: usize,
@@ -85,7 +85,7 @@ pub fn above(measure: &[f64], threshold: f64) -> Vec<bool> {
 /// held (P_BC).
 pub fn limited_buffer(
     graph: &Graph,
-    order: Order,
+    order: VisitOrder,
     topic: &Topic,
     seeds: &[usize],
     room: usize,

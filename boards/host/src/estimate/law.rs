@@ -20,7 +20,7 @@ const CRITICAL: f64 = 1.308;
 /// Updates by the clock explain a page if so many of its changes come in their hours.
 const BY_CLOCK: f64 = 0.9;
 
-/// What fits best.
+/// The law of change that fits a page's history best.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fitted {
     /// As `model` in PAGES.csv.

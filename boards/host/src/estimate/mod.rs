@@ -18,11 +18,11 @@ pub use law::{Fitted, fitted};
 pub struct Estimated<'a> {
     /// As in the history.
     pub url: &'a str,
-    /// Visits in all.
+    /// How many visits the history has, the first included.
     pub visits: usize,
     /// Visits after the first that found a change.
     pub changes: u32,
-    /// Changes over time.
+    /// The changes that were seen, over the time from the first visit to the last.
     pub naive: Option<f64>,
     /// The rate from visits at one interval (Cho 6.4.2).
     pub regular: Option<f64>,
@@ -36,7 +36,7 @@ pub struct Estimated<'a> {
     pub low: Option<f64>,
     /// … and below it, with 95 % confidence.
     pub high: Option<f64>,
-    /// The likeliest class.
+    /// The class of change rates that the visits make likeliest.
     pub class: Option<String>,
     /// How likely that is.
     pub class_probability: Option<f64>,

@@ -18,7 +18,7 @@ const ELEMENTS: usize = 256;
 
 /// A CSS selector that can be used.
 #[derive(Clone, Debug)]
-pub struct Query {
+pub struct CssSelector {
     text: String,
     selector: Selector,
 }
@@ -41,7 +41,7 @@ impl std::fmt::Display for Unfit {
     }
 }
 
-impl Query {
+impl CssSelector {
     /// Reads a selector; `None` if it is none.
     pub fn parse(text: &str) -> Option<Self> {
         let selector = Selector::parse(text).ok()?;
@@ -109,7 +109,9 @@ mod tests {
     use super::*;
 
     fn select(selector: &str, page: &str) -> Result<Vec<String>, Unfit> {
-        Query::parse(selector).expect("a selector").select(page)
+        CssSelector::parse(selector)
+            .expect("a selector")
+            .select(page)
     }
 
     #[test]
@@ -131,7 +133,7 @@ mod tests {
     #[test]
     fn what_is_no_selector_is_refused() {
         for text in ["", "p >", "a[", "::before::", "p:hover(", "12px"] {
-            assert!(Query::parse(text).is_none(), "{text}");
+            assert!(CssSelector::parse(text).is_none(), "{text}");
         }
     }
 

@@ -14,7 +14,7 @@ use std::hash::BuildHasher as _;
 
 use dunlin::fetch::{Fingerprinter, Ignore, Url};
 
-use self::css::{Query, Unfit};
+use self::css::{CssSelector, Unfit};
 use self::markers::{Markers, without};
 use crate::lists::pages::PageList;
 
@@ -31,7 +31,7 @@ pub struct Filter {
 #[derive(Clone, Debug)]
 pub enum Select {
     /// Elements by a CSS selector.
-    Css(Query),
+    Css(CssSelector),
     /// What stands between two markers.
     Between(Markers),
 }
@@ -67,7 +67,7 @@ impl Filter {
             let markers = Markers::parse(text).ok_or(Markers::EXPECTED)?;
             return Ok(Select::Between(markers));
         }
-        let query = Query::parse(text).ok_or(Self::EXPECTED_SELECT)?;
+        let query = CssSelector::parse(text).ok_or(Self::EXPECTED_SELECT)?;
         Ok(Select::Css(query))
     }
 
@@ -77,7 +77,7 @@ impl Filter {
     }
 
     /// The CSS selector, which no probe can follow.
-    pub fn css(&self) -> Option<&Query> {
+    pub fn css(&self) -> Option<&CssSelector> {
         match &self.select {
             Some(Select::Css(query)) => Some(query),
             _ => None,

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Where a planner listens, and what it has to be told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Control {
-    /// Where it listens.
+    /// The address on this computer at which it listens.
     pub address: SocketAddr,
     /// What it has to be told.
     pub token: String,

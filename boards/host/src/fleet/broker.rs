@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What is set up.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The fleet's name.
+    /// The name of the fleet, which is part of every topic.
     pub fleet: String,
     /// How many probes get credentials: `p1`, `p2`, …
     pub probes: u16,
@@ -39,10 +39,10 @@ pub struct Setup {
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
-/// What was written.
+/// The files that were written for a broker and its users.
 #[derive(Clone, Debug, Serialize)]
 pub struct Written {
-    /// The broker's configuration.
+    /// The file that mosquitto is started with.
     pub configuration: PathBuf,
     /// The file for `dunlin fleet --broker @FILE`.
     pub planner: PathBuf,

@@ -4,20 +4,20 @@ use dunlin::fleet::{LONGEST_NAME, is_name};
 
 use crate::archive::cdxj;
 
-/// `mqtt://USER:PASSWORD@HOST:PORT/FLEET`.
+/// Where a broker is, who connects, and for which fleet: `mqtt://USER:PASSWORD@HOST:PORT/FLEET`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BrokerUrl {
-    /// Over TLS: `mqtts://`.
+    /// The scheme is `mqtts://`: the connection goes through TLS.
     pub tls: bool,
-    /// Who connects.
+    /// The broker's user who connects.
     pub user: String,
-    /// The password.
+    /// The password of that user, which is never shown.
     pub password: String,
     /// A name or an address.
     pub host: String,
-    /// Its port.
+    /// The port that the broker listens on.
     pub port: u16,
-    /// The fleet's name.
+    /// The name of the fleet, which is part of every topic.
     pub fleet: String,
 }
 

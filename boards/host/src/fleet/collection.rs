@@ -64,7 +64,7 @@ pub struct HostGroup {
     /// Least time between two requests.
     pub politeness: Duration,
     hours: Option<ListedHours>,
-    /// Who has it.
+    /// The probe that has it, if one has.
     pub holder: Holder,
 }
 
@@ -207,12 +207,12 @@ impl Collection {
         self.members.len()
     }
 
-    /// The groups.
+    /// All groups of hosts that have pages.
     pub fn groups(&self) -> &[HostGroup] {
         &self.groups
     }
 
-    /// The groups.
+    /// All groups of hosts, to be changed.
     pub fn groups_mut(&mut self) -> &mut [HostGroup] {
         &mut self.groups
     }

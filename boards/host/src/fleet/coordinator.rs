@@ -35,7 +35,7 @@ const MOST_AHEAD: u32 = 1 << 20;
 /// How a fleet is run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The fleet's name.
+    /// The name of the fleet, which is part of every topic.
     pub fleet: String,
     /// Where probes get their lists: a URL that ends with a slash.
     pub lists: String,
@@ -96,7 +96,7 @@ impl Default for Leaving {
     }
 }
 
-/// The planner's mind.
+/// What a planner knows of its fleet, and how it decides; messages come and go elsewhere.
 #[derive(Debug)]
 pub struct Coordinator {
     pub(super) settings: Settings,

@@ -30,7 +30,7 @@ const REFRESH_S: u32 = 5;
 pub struct Shared {
     /// What decides who has which host, and how much each may fetch.
     pub coordinator: Mutex<Coordinator>,
-    /// When it started.
+    /// When the planner started: its clock counts from here.
     pub start: Instant,
 }
 
@@ -64,9 +64,9 @@ impl Shared {
 pub enum Site {
     /// Lists to who knows their token, orders to who knows this one.
     Control {
-        /// The owner's token.
+        /// The token that the owner's orders have to show.
         token: String,
-        /// The planner.
+        /// The planner that is given the orders.
         shared: Arc<Shared>,
     },
     /// The page and the figures; with a token, to who knows it.
@@ -126,7 +126,7 @@ pub fn serve(listener: TcpListener, site: Site) {
     });
 }
 
-/// An answer.
+/// An answer before it is written to a connection.
 struct Reply {
     status: &'static str,
     content_type: &'static str,
@@ -264,7 +264,7 @@ fn parse(head: &[u8]) -> Option<Result<Asked, &'static str>> {
     }))
 }
 
-/// Lists and orders.
+/// Answers who asks for a list or gives an order.
 fn control(asked: &Asked, body: &[u8], token: &str, shared: &Shared) -> Reply {
     let parts: Vec<&str> = asked.path.split('/').collect();
     if let (["", "lists", probe, version, secret], "GET") = (&parts[..], asked.method.as_str()) {

@@ -27,7 +27,7 @@ pub struct JoinArgs {
 pub struct Place<'a> {
     /// Where the broker is.
     pub broker: &'a BrokerUrl,
-    /// The probe's name.
+    /// The name by which the fleet knows the probe.
     pub probe: &'a str,
     /// How long leases are taken to last.
     pub lease: Duration,

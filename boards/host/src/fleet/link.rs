@@ -76,7 +76,7 @@ impl Outgoing {
 /// Who connects, and to what.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The broker.
+    /// The broker, and the user who connects to it.
     pub url: BrokerUrl,
     /// The client's name: a broker has one connection of a name.
     pub client: String,

@@ -7,37 +7,37 @@ use serde::{Deserialize, Serialize};
 use super::coordinator::Coordinator;
 use super::saved::SavedPage;
 
-/// What is asked.
+/// What an owner can order a planner to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Visit this page as soon as budget and politeness allow.
     Pull {
-        /// The page.
+        /// The page to be visited.
         url: String,
     },
-    /// One more page.
+    /// Take one more page into the collection.
     Add {
-        /// The page.
+        /// The page to be added.
         url: String,
         /// How important it is.
         weight: f64,
     },
-    /// One page less.
+    /// Take a page out of the collection.
     Remove {
-        /// The page.
+        /// The page to be removed.
         url: String,
     },
     /// Fetch nothing until told otherwise, or go on.
     Pause {
         /// The probe; `None` for all.
         probe: Option<String>,
-        /// Go on.
+        /// The probe goes on instead.
         resume: bool,
     },
     /// Another budget for all.
     Budget {
-        /// Fetches a day.
+        /// Fetches a day of all probes together.
         crawls_per_day: f32,
     },
 }

@@ -32,9 +32,9 @@ pub struct Rules {
 pub struct Entry {
     /// What it may believe to hold.
     pub ledger: GrantLedger,
-    /// Its last report.
+    /// The last report that was taken from it.
     pub report: Option<Report>,
-    /// When that came.
+    /// When the planner last heard of it.
     pub heard: Instant,
     /// It has nothing to fetch, or shall not.
     idle: bool,

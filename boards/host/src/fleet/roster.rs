@@ -12,7 +12,7 @@ pub const MOST_PROBES: usize = 16_384;
 /// The list that was made for a probe.
 #[derive(Clone, Debug, Default)]
 pub struct List {
-    /// Its version.
+    /// The version, which is raised whenever the list has to be made anew.
     pub version: u32,
     /// The pages, by their place in it.
     pub pages: Vec<u32>,
@@ -26,16 +26,16 @@ pub struct List {
     pub token: u64,
 }
 
-/// One probe.
+/// A probe as the roster has it.
 #[derive(Clone, Debug, Default)]
 pub struct Probe {
-    /// Its name.
+    /// The name that it reports under.
     pub name: String,
     /// A hash of that.
     pub key: u64,
     /// The boot and the number of its last report.
     pub boot: u32,
-    /// See `boot`.
+    /// The number of its last report since that boot.
     pub seq: u32,
     /// The broker says that it is connected. A hint only.
     pub online: bool,
@@ -43,7 +43,7 @@ pub struct Probe {
     pub paused: bool,
     /// Its list, and the pages of the one before, by place.
     pub list: List,
-    /// See `list`.
+    /// The version and the pages of the list before.
     pub earlier: (u32, Vec<u32>),
     /// The list has to be made anew; its version has been raised.
     pub stale: bool,
@@ -74,12 +74,12 @@ impl Roster {
         &self.probes
     }
 
-    /// A probe.
+    /// The probe of this number, to be changed.
     pub fn get_mut(&mut self, number: usize) -> Option<&mut Probe> {
         self.probes.get_mut(number)
     }
 
-    /// A probe.
+    /// The probe of this number.
     pub fn get(&self, number: usize) -> Option<&Probe> {
         self.probes.get(number)
     }

@@ -26,7 +26,7 @@ const LISTS: &str = "lists";
 /// What may be granted, and who has what.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Saved {
-    /// See [`VERSION`].
+    /// The format of the file: [`VERSION`].
     pub version: u8,
     /// Counts the planner's starts.
     pub epoch: u32,
@@ -42,14 +42,14 @@ pub struct Saved {
     pub groups: Vec<SavedGroup>,
     /// Pages that commands have added, …
     pub added: Vec<SavedPage>,
-    /// … and removed.
+    /// … and those that commands have removed.
     pub removed: Vec<String>,
 }
 
-/// A probe.
+/// What is saved of a probe.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SavedProbe {
-    /// Its name.
+    /// The name that it reports under.
     pub name: String,
     /// The version of its list.
     pub list: u32,
@@ -62,7 +62,7 @@ pub struct SavedProbe {
 /// Hosts that share a gate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SavedGroup {
-    /// Its name.
+    /// What it is called: `host NAME` or `group NAME`.
     pub name: String,
     /// The probe that has it, by its place in the list of probes.
     pub probe: u32,
@@ -73,7 +73,7 @@ pub struct SavedGroup {
 /// A page that a command has added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SavedPage {
-    /// Its URL.
+    /// The URL as the command gave it.
     pub url: String,
     /// How important it is.
     pub weight: f64,
@@ -126,7 +126,7 @@ impl Folder {
         }
     }
 
-    /// Where it is.
+    /// Where the folder is on this computer.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -25,7 +25,7 @@ const QUIET_JSON: Duration = Duration::from_secs(5);
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
-    /// There is none.
+    /// There is no connection to the broker.
     Away,
     /// Is another planner there? Until then nothing is said.
     Asking(Instant),

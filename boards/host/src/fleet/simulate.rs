@@ -44,7 +44,7 @@ const PING: usize = 2 * (PACKET + 2);
 /// Visits of a probe and day, as the traffic is reckoned with.
 const DAY_VISITS: usize = 1_250;
 
-/// What is simulated.
+/// A fleet to be simulated, and what is wrong with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// How many probes there are.

@@ -12,10 +12,10 @@ use super::coordinator::{Coordinator, Ignored};
 use super::link::Outgoing;
 use crate::output::Table;
 
-/// The whole fleet.
+/// The whole fleet as people and programs see it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FleetView {
-    /// Its name.
+    /// The name of the fleet.
     pub fleet: String,
     /// Counts the planner's starts.
     pub epoch: u32,
@@ -42,7 +42,7 @@ pub struct FleetView {
     /// Seconds since the planner was last heard of, for who listens to its broker; 0 at the planner.
     #[serde(default)]
     pub planner_silent_s: f64,
-    /// The probes.
+    /// All probes that the planner knows.
     pub probes: Vec<ProbeView>,
 }
 
@@ -58,10 +58,10 @@ impl FleetView {
     }
 }
 
-/// One probe.
+/// One probe as people and programs see it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeView {
-    /// Its name.
+    /// The name that it reports under.
     pub id: String,
     /// The broker says that it is connected.
     pub online: bool,
@@ -331,7 +331,7 @@ const PER_PROBE: &[(&str, &str, &str, Sample)] = &[
     ),
 ];
 
-/// Figures for Prometheus.
+/// The figures of a fleet as Prometheus reads them.
 pub fn metrics(view: &FleetView) -> String {
     let fleet = escape(&view.fleet);
     let mut text = String::new();

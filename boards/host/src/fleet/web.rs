@@ -17,7 +17,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// Computes the table.
+    /// Computes the table that prices are looked up in.
     pub fn new() -> Self {
         let count = (-LEAST / STEP) as usize + 2;
         let gap = |index: usize| h_inverse(f64::from(LEAST + index as f32 * STEP).exp());
@@ -78,14 +78,14 @@ pub struct Web {
 /// What hosts ask for at a price.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked {
-    /// Visits a day.
+    /// How many visits a day they ask for.
     pub visits: f64,
-    /// Weight × freshness.
+    /// What these visits bring: the sum of weight × freshness.
     pub fresh: f64,
 }
 
 impl Web {
-    /// Its hosts.
+    /// The hosts that the pages are on.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }

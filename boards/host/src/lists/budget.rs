@@ -143,12 +143,14 @@ impl Budget {
 /// What is to be said of pages with a rhythm of their own where they will not be on time:
 /// politeness forbids it, or the budget, which they share with all others, has too little room.
 fn tight(listing: &Listing, interval: Duration, most: f64, cap: f64) -> String {
-    let (mut timed, mut through) = (0.0, 0.0);
+    let mut timed = 0.0;
+    let mut through = 0.0;
     for gate in gates(listing, interval) {
         timed += gate.timed;
         through += gate.timed.min(gate.cap);
     }
-    let (asked, polite) = (Rounded(timed), Rounded(through));
+    let asked = Rounded(timed);
+    let polite = Rounded(through);
     if is_above(timed, through) {
         let more = match is_above(through, most) {
             true => "; a larger --crawls-per-day comes nearer to that",
@@ -223,7 +225,8 @@ fn gap_s(gate: &Gate) -> f64 {
 /// The share of a day in which a gate is open.
 fn open_share(gate: &Gate) -> f64 {
     gate.hours.map_or(1.0, |hours| {
-        let (from, to) = (u32::from(hours.from), u32::from(hours.to));
+        let from = u32::from(hours.from);
+        let to = u32::from(hours.to);
         f64::from((to + 24 - from - 1) % 24 + 1) / 24.0
     })
 }

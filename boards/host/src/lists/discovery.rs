@@ -19,7 +19,7 @@ pub enum ScopeArg {
     Site,
     /// Below the directories of the list's pages
     Prefix,
-    /// Anywhere
+    /// Anywhere that links lead to
     Any,
 }
 

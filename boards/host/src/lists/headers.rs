@@ -68,7 +68,8 @@ impl Header {
 
     fn parse(text: &str) -> Option<Self> {
         let (name, value) = text.split_once(':')?;
-        let (name, value) = (name.trim(), value.trim());
+        let name = name.trim();
+        let value = value.trim();
         let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`~".contains(&byte);
         let is_ours = OURS.iter().any(|known| name.eq_ignore_ascii_case(known));
         let fits = !name.is_empty()

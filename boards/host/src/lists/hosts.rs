@@ -73,7 +73,7 @@ pub enum ListedHints {
 /// How much a host tells about its changes (Xu et al.).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProviderKind {
-    /// It tells nothing.
+    /// It tells nothing about its changes.
     #[default]
     Normal,
     /// It tells when it has changed.

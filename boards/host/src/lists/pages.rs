@@ -18,7 +18,9 @@ use crate::filter::Filter;
 use crate::filter::markers::Markers;
 use crate::lists::budget::LONGEST_EVERY;
 use crate::lists::markup;
-use crate::lists::table_file::{self, Column, Field, Header, Row, TableFile, optional, required};
+use crate::lists::table_file::{
+    self, Column, Field, HeaderRow, Row, TableFile, optional, required,
+};
 
 const COLUMNS: &[Column] = &[
     required("url"),
@@ -143,7 +145,7 @@ impl PageList {
         if begin.trim_ascii_start().starts_with(b"<") {
             return Self::from_markup(&name, input);
         }
-        Self::from_table(TableFile::new(name, input, COLUMNS, Header::UnlessUrl)?)
+        Self::from_table(TableFile::new(name, input, COLUMNS, HeaderRow::UnlessUrl)?)
     }
 
     fn from_table(mut table: TableFile) -> Result<Self, Error> {

@@ -51,7 +51,7 @@ const NO_DELIMITER: u8 = 0;
 
 /// Whether a file begins with the names of its columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Header {
+pub enum HeaderRow {
     /// The file must begin with a header row.
     Needed,
     /// It has to, unless its first line is a URL: then it has one column, `url`.
@@ -106,7 +106,7 @@ impl TableFile {
     /// `known`.
     pub fn open(path: &Path, known: &'static [Column]) -> Result<Self, Error> {
         let (name, input) = open(path)?;
-        Self::new(name, input, known, Header::Needed)
+        Self::new(name, input, known, HeaderRow::Needed)
     }
 
     /// Reads the header row from `input`; `name` is for error lines.
@@ -117,7 +117,7 @@ impl TableFile {
         name: String,
         input: Box<dyn BufRead>,
         known: &'static [Column],
-        header: Header,
+        header: HeaderRow,
     ) -> Result<Self, Error> {
         let mut file = Self {
             name,
@@ -185,7 +185,7 @@ impl TableFile {
         }))
     }
 
-    fn read_header(&mut self, header: Header) -> Result<(), Error> {
+    fn read_header(&mut self, header: HeaderRow) -> Result<(), Error> {
         let names = self
             .known
             .iter()
@@ -200,7 +200,7 @@ impl TableFile {
         }
         self.held = true;
         let url = self.known.iter().position(|column| column.name == "url");
-        if let Some(place) = url.filter(|_| header == Header::UnlessUrl && is_url(&self.line)) {
+        if let Some(place) = url.filter(|_| header == HeaderRow::UnlessUrl && is_url(&self.line)) {
             self.plain = true;
             self.header.push(place);
             self.reader = reader(NO_DELIMITER);
@@ -224,7 +224,7 @@ impl TableFile {
         if places.iter().all(Option::is_none) {
             let first = String::from_utf8_lossy(self.line.trim_ascii()).into_owned();
             // `example.org/news` alone would be refused below a header line, too.
-            let scheme = match header == Header::UnlessUrl && count == 1 && first.contains('.') {
+            let scheme = match header == HeaderRow::UnlessUrl && count == 1 && first.contains('.') {
                 true => "a URL with http:// or https:// in front, or ",
                 false => "",
             };

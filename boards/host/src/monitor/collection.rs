@@ -11,7 +11,7 @@ use crate::lists::pages::host_of;
 
 /// What a probe keeps and knows, by its own count since its last boot.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Collection {
+pub struct ProbeCollection {
     /// Pages that are kept, those of the list included.
     pub pages: u16,
     /// How many there may be.
@@ -63,7 +63,7 @@ pub struct Leaf {
 const MOST_BRANCHES: usize = 100;
 const MOST_LEAVES: usize = 50;
 
-impl Collection {
+impl ProbeCollection {
     /// What is kept, by host: those with the most pages first.
     pub fn tree(&self, names: &Names) -> Vec<Branch> {
         let listed = names.pages.iter().enumerate();
@@ -189,7 +189,7 @@ mod tests {
             pages: vec![page("http://a.test/", 0), page("http://b.test/", 1)],
             hosts: Vec::new(),
         };
-        let mut collection = Collection::default();
+        let mut collection = ProbeCollection::default();
         for line in [
             "admitted page=2 importance=0.5 url=http://b.test/x?y=1",
             "admitted page=3 importance=2.5 url=http://b.test/z",
@@ -204,7 +204,9 @@ mod tests {
             .map(|branch| {
                 let leaves = branch.leaves.iter().map(|leaf| leaf.path.as_str());
                 let leaves: Vec<&str> = leaves.collect();
-                let (host, pages, found) = (&branch.host, branch.pages, branch.found);
+                let host = &branch.host;
+                let pages = branch.pages;
+                let found = branch.found;
                 format!("{host} {pages} {found}: {}", leaves.join(" "))
             })
             .collect();

@@ -102,7 +102,7 @@ impl fmt::Display for Line {
 
 /// Whether the ELF file belongs to the firmware that speaks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Trust {
+pub enum ElfMatch {
     /// No banner was seen yet, and nothing speaks against it.
     #[default]
     Unknown,
@@ -119,7 +119,7 @@ pub enum Trust {
     },
 }
 
-impl Trust {
+impl ElfMatch {
     /// What is wrong, as a sentence; `None` if nothing is.
     pub fn complaint(&self, firmware: &Firmware) -> Option<String> {
         let file = firmware.path.display();
@@ -168,7 +168,7 @@ pub struct Decoder {
     /// Frames that did not become lines.
     pub lost: Lost,
     /// Whether the ELF file is the right one.
-    pub trust: Trust,
+    pub trust: ElfMatch,
 }
 
 impl Decoder {
@@ -183,7 +183,7 @@ impl Decoder {
             suspect: None,
             frames: 0,
             lost: Lost::default(),
-            trust: Trust::Unknown,
+            trust: ElfMatch::Unknown,
         }
     }
 
@@ -268,9 +268,9 @@ impl Decoder {
             }
             let known = is_it(&self.firmware);
             self.trust = if known {
-                Trust::Confirmed
+                ElfMatch::Confirmed
             } else {
-                Trust::Mismatch {
+                ElfMatch::Mismatch {
                     firmware: banner.to_string(),
                     elf: self.firmware.build,
                 }
@@ -278,7 +278,7 @@ impl Decoder {
             self.clock = None;
         }
         let line = match self.trust {
-            Trust::Mismatch { .. } => None,
+            ElfMatch::Mismatch { .. } => None,
             _ => quietly(|| self.decode(plain, bytes)),
         };
         if let Some(held) = held {
@@ -352,8 +352,8 @@ impl Decoder {
     fn accept(&mut self, line: Line, show: &mut impl FnMut(Line)) {
         self.clock = line.micros.or(self.clock);
         self.frames += 1;
-        if self.trust == Trust::Doubtful && self.frames > self.lost.frames {
-            self.trust = Trust::Unknown;
+        if self.trust == ElfMatch::Doubtful && self.frames > self.lost.frames {
+            self.trust = ElfMatch::Unknown;
         }
         show(line);
     }
@@ -361,11 +361,11 @@ impl Decoder {
     fn lose(&mut self, bytes: u64, show: &mut impl FnMut(Line)) {
         self.lost.frames += 1;
         self.lost.bytes += bytes;
-        if self.trust == Trust::Unknown
+        if self.trust == ElfMatch::Unknown
             && self.lost.frames >= ENOUGH_TO_DOUBT
             && self.lost.frames > self.frames
         {
-            self.trust = Trust::Doubtful;
+            self.trust = ElfMatch::Doubtful;
         }
         let message = "a frame that could not be decoded".into();
         show(Line {

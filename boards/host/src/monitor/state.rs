@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use dunlin::probe::LoggedEvent;
 
-use super::collection::{Branch, Collection};
+use super::collection::{Branch, ProbeCollection};
 use super::counts::{Counts, count};
-use super::decode::{Level, Line, Lost, Trust};
+use super::decode::{ElfMatch, Level, Line, Lost};
 use super::host_stats::{HostStats, Tells};
 use super::names::{HostName, Names, PageName};
 use super::page_stats::PageStats;
@@ -46,7 +46,7 @@ pub struct MonitoredProbe {
     /// The firmware that speaks, by its banner.
     pub identity: Option<Identity>,
     /// Whether the ELF file is the probe's own.
-    pub trust: Trust,
+    pub trust: ElfMatch,
     /// What is wrong with the ELF file, as a sentence.
     pub complaint: Option<String>,
     /// Why the record of its log is not complete; `None` if it is, or if there is none.
@@ -72,7 +72,7 @@ pub struct MonitoredProbe {
     /// Where its updates stand, if it is updated.
     pub updates: Option<Updates>,
     /// What it keeps and knows beyond its list, if it looks for that.
-    pub collection: Option<Collection>,
+    pub collection: Option<ProbeCollection>,
     /// What a fetch is worth to it.
     pub price: Option<f64>,
     /// Weighted mean freshness and the best for its budget, as it last reported.
@@ -117,7 +117,7 @@ impl MonitoredProbe {
             name,
             names,
             identity: None,
-            trust: Trust::Unknown,
+            trust: ElfMatch::Unknown,
             complaint: None,
             unrecorded: None,
             stream: Stream::Open,

@@ -26,7 +26,7 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// How a stream is read.
 #[derive(Clone, Debug)]
-pub struct Setting {
+pub struct ReadSetting {
     /// Where the bytes come from.
     pub source: Source,
     /// The firmware whose strings decode them.
@@ -49,7 +49,7 @@ pub type Listener = Box<dyn FnMut(&MonitoredProbe, &Line) + Send>;
 
 /// A stream that is ready to be read.
 pub struct StreamReader {
-    setting: Setting,
+    setting: ReadSetting,
     input: Box<dyn Read + Send>,
     record: Option<File>,
     decoder: Decoder,
@@ -76,7 +76,7 @@ impl StreamReader {
     /// # Errors
     /// The source or the record cannot be opened.
     pub fn open(
-        setting: Setting,
+        setting: ReadSetting,
         probe: Arc<Mutex<MonitoredProbe>>,
         listener: Option<Listener>,
         stop: Arc<AtomicBool>,

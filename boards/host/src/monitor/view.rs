@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use dunlin::probe::LoggedEvent;
 use serde::Serialize;
 
-use super::collection::{Branch, Collection};
+use super::collection::{Branch, ProbeCollection};
 use super::decode::Line;
 use super::host_stats::{GateState, Tells};
 use super::self_report::ReportedTotals;
@@ -67,7 +67,7 @@ pub struct View {
     pub uncollected: u64,
     /// What is kept beyond the list, if that is looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub collection: Option<Collection>,
+    pub collection: Option<ProbeCollection>,
     /// The same by host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub collection_tree: Vec<Branch>,

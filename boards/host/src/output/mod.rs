@@ -14,10 +14,10 @@ use crate::error::Error;
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// Columns of text for people.
     #[default]
     Table,
-    /// One JSON document.
+    /// One JSON document for programs.
     Json,
     /// Comma-separated values with a header row.
     Csv,

@@ -145,7 +145,7 @@ const UNKNOWN: f64 = 60.0;
 struct Shared {
     progress: Progress,
     memory: PathBuf,
-    /// Seconds, by step.
+    /// How many seconds each step took the last time.
     times: BTreeMap<String, f64>,
     /// Milliseconds that the steps before this one were expected to take.
     done: u64,

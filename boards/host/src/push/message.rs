@@ -140,7 +140,8 @@ mod tests {
     #[test]
     fn a_signature_is_of_this_body_and_this_secret() {
         // RFC 4231, test case 2.
-        let (secret, body) = (&b"Jefe"[..], &b"what do ya want for nothing?"[..]);
+        let secret = &b"Jefe"[..];
+        let body = &b"what do ya want for nothing?"[..];
         let signature = "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
         assert!(is_signed(secret, signature, body));
         assert!(!is_signed(b"jefe", signature, body));

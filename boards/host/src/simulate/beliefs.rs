@@ -15,7 +15,7 @@ pub struct Beliefs {
     rates: Vec<f64>,
     /// For those who have to learn: what visits showed, and the last one.
     learnt: Vec<(Estimate, Option<Instant>)>,
-    /// Fetches so far.
+    /// How many fetches were recorded so far.
     recorded: usize,
 }
 
@@ -79,7 +79,7 @@ impl Beliefs {
 pub struct Believed<'a> {
     /// Weight and host of every page.
     pub pages: &'a [(f64, u32)],
-    /// Changes a day.
+    /// The changes a day of every page, as they are believed.
     pub rates: &'a [f64],
     /// The length of an interval, in days.
     pub days: f64,

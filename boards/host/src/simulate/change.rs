@@ -60,9 +60,9 @@ pub enum Change {
     },
     /// It changes after gaps of a Pareto law; see [`Change::pareto`].
     Pareto {
-        /// β, in days.
+        /// The law's scale, β, in days.
         scale: f64,
-        /// α > 1
+        /// The law's shape, α > 1.
         shape: f64,
     },
     /// It changes at known times of every period, each with a probability.

@@ -1,4 +1,4 @@
-//! Policies by name.
+//! Policies by the names that options and tables give them.
 
 use dunlin::model::Objective;
 use dunlin::scheduler::{Engine, Settings};
@@ -9,9 +9,9 @@ use super::policy::{Policy, scheduler};
 use super::rules::{Adaptive, adaptive, proportional, random, uniform};
 use super::scored::scored;
 use super::siblings::Siblings;
-use super::timetable::{Method, timetable};
+use super::timetable::{TimetableMethod, timetable};
 
-/// Which policy decides.
+/// Which policy decides what is fetched next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "program", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
@@ -28,7 +28,7 @@ pub enum PolicyName {
     MWolf,
     /// Pages at random, as often as is best for that (Azar 2018)
     Random,
-    /// Round robin
+    /// Round robin over all pages
     Uniform,
     /// In proportion to change rates
     Proportional,
@@ -96,9 +96,27 @@ impl PolicyName {
         match self {
             Self::Index => core(Engine::Index),
             Self::Carousel => core(Engine::Carousel),
-            Self::Psp => Box::new(timetable(world, per_day, learn, Method::Psp, objective)),
-            Self::Mp2 => Box::new(timetable(world, per_day, learn, Method::Mp2, objective)),
-            Self::MWolf => Box::new(timetable(world, per_day, learn, Method::MWolf, objective)),
+            Self::Psp => Box::new(timetable(
+                world,
+                per_day,
+                learn,
+                TimetableMethod::Psp,
+                objective,
+            )),
+            Self::Mp2 => Box::new(timetable(
+                world,
+                per_day,
+                learn,
+                TimetableMethod::Mp2,
+                objective,
+            )),
+            Self::MWolf => Box::new(timetable(
+                world,
+                per_day,
+                learn,
+                TimetableMethod::MWolf,
+                objective,
+            )),
             Self::Random => Box::new(random(world, per_day, learn, seed)),
             Self::Uniform => Box::new(uniform(world, per_day)),
             Self::Proportional => Box::new(proportional(world, per_day, learn, seed)),

@@ -69,7 +69,7 @@ impl Rule for Proportional {
     }
 }
 
-/// See [`Proportional`].
+/// The rule [`Proportional`] behind the hosts' gates.
 pub fn proportional(world: &World, per_day: f64, learn: bool, seed: u64) -> Gated<Proportional> {
     let beliefs = Beliefs::new(world, learn);
     let mut rule = Proportional {
@@ -132,7 +132,7 @@ impl Rule for RandomPicks {
     }
 }
 
-/// See [`RandomPicks`].
+/// The rule [`RandomPicks`] behind the hosts' gates.
 pub fn random(world: &World, per_day: f64, learn: bool, seed: u64) -> Gated<RandomPicks> {
     let mut rule = RandomPicks {
         beliefs: Beliefs::new(world, learn),
@@ -213,7 +213,7 @@ impl Rule for Adaptive {
     }
 }
 
-/// See [`Adaptive`].
+/// The rule [`Adaptive`] behind the hosts' gates.
 pub fn adaptive(world: &World, per_day: f64, rule: Adaptive) -> Gated<Adaptive> {
     let pages = world.pages.len();
     let start = pages as f64 / per_day;

@@ -17,7 +17,7 @@ pub struct Options {
     pub days: f64,
     /// The part before this day counts for nothing but learning.
     pub measured_from: f64,
-    /// Fetches at once.
+    /// How many fetches can be under way at once.
     pub crawlers: usize,
     /// How long a fetch takes.
     pub fetch_time: Duration,
@@ -50,7 +50,7 @@ pub struct Report {
     pub age_s: f64,
     /// Weighted mean of H_k, k being the changes a copy lags behind.
     pub harmonic: f64,
-    /// Fetches started.
+    /// How many fetches were started.
     pub fetches: u64,
     /// Changes of all pages.
     pub changes: u64,

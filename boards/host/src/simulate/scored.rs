@@ -94,7 +94,7 @@ struct Page {
     pending: bool,
 }
 
-/// See [`Scored`].
+/// The rule [`Scored`] behind the hosts' gates.
 pub fn scored(world: &World, per_day: f64) -> Gated<Scored> {
     Gated::new(world, per_day, rule(world, per_day))
 }
@@ -313,7 +313,8 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_lately_comes_first() {
-        let (lately, earlier): (&[f64], &[f64]) = (&[0.05, 0.25, 0.28], &[0.05, 0.1, 0.28]);
+        let lately: &[f64] = &[0.05, 0.25, 0.28];
+        let earlier: &[f64] = &[0.05, 0.1, 0.28];
         for (accesses, expected) in [([lately, earlier], 0), ([earlier, lately], 1)] {
             let mut rule = rule(Tells::Plans, [0.5; 2], accesses);
             let found = scores(&rule, 0.3)[expected];
@@ -325,7 +326,8 @@ mod tests {
 
     #[test]
     fn stale_accesses_count_where_changes_are_told_and_all_where_they_are_not() {
-        let (before, after): (&[f64], &[f64]) = (&[0.1, 0.2, 0.3], &[0.1, 0.35, 0.4]);
+        let before: &[f64] = &[0.1, 0.2, 0.3];
+        let after: &[f64] = &[0.1, 0.35, 0.4];
         for (accesses, expected) in [([before, after], 1), ([after, before], 0)] {
             let mut rule = rule(Tells::Changes, [1.0; 2], accesses);
             assert_eq!(first(&mut rule, 0.3), None, "nothing has changed");

@@ -3,9 +3,9 @@
 //!
 //! | policy | how many crawls | when |
 //! |---|---|---|
-//! | [`Method::Psp`] | the best under politeness | MERGE |
-//! | [`Method::Mp2`] | the best under politeness | evenly for each page |
-//! | [`Method::MWolf`] | the best without politeness | evenly for each page |
+//! | [`TimetableMethod::Psp`] | the best under politeness | MERGE |
+//! | [`TimetableMethod::Mp2`] | the best under politeness | evenly for each page |
+//! | [`TimetableMethod::MWolf`] | the best without politeness | evenly for each page |
 //!
 //! All are then dispatched politely, one crawl for each slot of the budget; what does not fit the
 //! interval is dropped. Every law is taken for Poisson.
@@ -23,10 +23,10 @@ use super::gated::{Fetched, Gated, Rule};
 
 /// A method that makes a timetable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// Polite scheduling policy.
+pub enum TimetableMethod {
+    /// de Souza's polite scheduling policy, with MERGE.
     Psp,
-    /// PSP without MERGE.
+    /// The polite scheduling policy without MERGE.
     Mp2,
     /// Wolf's crawls, dispatched politely.
     MWolf,
@@ -39,7 +39,7 @@ const ROUNDS: f64 = 4.0;
 /// A plan for an interval at a time.
 #[derive(Debug)]
 pub struct Timetable {
-    method: Method,
+    method: TimetableMethod,
     beliefs: Beliefs,
     /// Weight and host of every page.
     pages: Vec<(f64, u32)>,
@@ -47,7 +47,7 @@ pub struct Timetable {
     by_host: Vec<Vec<u32>>,
     gaps: Vec<Duration>,
     interval: Duration,
-    /// Crawls an interval.
+    /// How many crawls an interval has.
     budget: u32,
     next: Instant,
     /// What is to be kept small.
@@ -56,12 +56,12 @@ pub struct Timetable {
     most: Vec<u32>,
 }
 
-/// See [`Method`].
+/// A rule that fetches by the timetable of a [`TimetableMethod`].
 pub fn timetable(
     world: &World,
     per_day: f64,
     learn: bool,
-    method: Method,
+    method: TimetableMethod,
     objective: Objective,
 ) -> Gated<Timetable> {
     let days = (ROUNDS * world.pages.len() as f64 / per_day).max(1.0);
@@ -135,7 +135,7 @@ impl Timetable {
             cap(gap).map_or(PlanHost::unlimited(), |cap| PlanHost::new(cap as f64))
         };
         let mut hosts: Vec<PlanHost<f64>> = match self.method {
-            Method::MWolf => vec![PlanHost::unlimited(); self.gaps.len()],
+            TimetableMethod::MWolf => vec![PlanHost::unlimited(); self.gaps.len()],
             _ => self.gaps.iter().map(polite).collect(),
         };
         let pages = Believed {
@@ -161,7 +161,7 @@ impl Timetable {
             let total = counts.iter().map(|count| *count as usize).sum::<usize>();
             updates.resize(first + total, PlannedCrawl::default());
             let room = &mut updates[first..];
-            if self.method == Method::Psp {
+            if self.method == TimetableMethod::Psp {
                 let merged = merge(&counts, self.interval, *gap, room);
                 debug_assert!(merged.is_ok(), "caps are kept");
             } else {

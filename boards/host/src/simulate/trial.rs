@@ -25,11 +25,11 @@ const WARM_UP_ROUNDS: f64 = 4.0;
 /// A world, how it is crawled, and what could be reached in it.
 #[derive(Debug)]
 pub struct Trial {
-    /// What is crawled.
+    /// The pages and hosts that are crawled.
     pub world: World,
     /// How long it takes, and how many crawlers there are; the first seed.
     pub options: Options,
-    /// Fetches a day.
+    /// The budget: fetches a day over all hosts.
     pub crawls_per_day: f64,
     /// What is to be kept small.
     pub objective: Objective,
@@ -54,7 +54,7 @@ pub struct Summary {
     pub staleness: f64,
     /// Weighted mean age in seconds.
     pub age_s: f64,
-    /// Fetches started.
+    /// How many fetches were started.
     pub fetches: u64,
     /// Changes of all pages.
     pub changes: u64,
@@ -80,7 +80,7 @@ pub struct Summary {
     pub late_s: f64,
     /// Fetches without an answer.
     pub errors: u64,
-    /// The first seed.
+    /// The first of the seeds.
     pub seed: u64,
     /// How many there were.
     pub seeds: u16,

@@ -9,7 +9,7 @@ use super::Change;
 use super::change::Quasi;
 use dunlin::constraints::CrawlLimits;
 
-/// Pages and hosts.
+/// Pages that change, the hosts they are on, and who asks for them.
 #[derive(Clone, Debug, Default)]
 pub struct World {
     /// All pages of the world.
@@ -28,20 +28,20 @@ pub struct World {
     pub accesses: Vec<Vec<f64>>,
 }
 
-/// A page.
+/// A page that is simulated.
 #[derive(Clone, Debug)]
 pub struct SimPage {
-    /// Its host's index.
+    /// The host that it is on, by its index.
     pub host: usize,
-    /// Importance.
+    /// How much the page counts.
     pub weight: f64,
     /// Changes a day, on average: what a policy that need not learn is told.
     pub mean_rate: f64,
-    /// When it changes.
+    /// The law by which it changes.
     pub change: Change,
 }
 
-/// A host.
+/// A host that is simulated.
 #[derive(Clone, Copy, Debug)]
 pub struct SimHost {
     /// Least time between two fetches.
@@ -57,7 +57,7 @@ pub struct SimHost {
 /// How much a host tells about its changes (Xu §3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tells {
-    /// It tells nothing.
+    /// It tells nothing about its changes.
     #[default]
     Nothing,
     /// It tells that a page has changed, at once.

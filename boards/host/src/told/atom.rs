@@ -11,7 +11,7 @@ use crate::date;
 use crate::error::Error;
 use crate::output::plot::escape;
 
-/// Its media type.
+/// The media type that a feed is served as.
 pub const CONTENT_TYPE: &str = "application/atom+xml; charset=utf-8";
 
 /// How every feed of ours begins.

@@ -32,7 +32,7 @@ pub struct Message {
 /// What an answer was like.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Answer {
-    /// Its status.
+    /// The status code of the answer.
     pub status: u16,
     /// Bytes of its body.
     pub bytes: u32,

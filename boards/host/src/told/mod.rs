@@ -46,7 +46,7 @@ impl Told {
         }
     }
 
-    /// Tells one more.
+    /// Has one more recipient told, from now on.
     pub fn also(&mut self, outbox: Outbox) {
         self.telling.add(outbox);
     }

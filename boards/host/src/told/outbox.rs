@@ -20,7 +20,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// A message as it is handed over.
 #[derive(Clone, Debug, Serialize)]
 pub struct Delivery {
-    /// The news.
+    /// The news, whose fields stand beside the others.
     #[serde(flatten)]
     pub message: Message,
     /// The news in one sentence.
@@ -57,7 +57,7 @@ struct Queue {
     busy: bool,
     /// Lost since the last delivery.
     lost: u64,
-    /// Lost in all.
+    /// How many were lost since the program began.
     lost_ever: u64,
     /// Nothing more is tried twice.
     closing: bool,

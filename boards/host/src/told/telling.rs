@@ -32,7 +32,7 @@ impl Telling {
         }
     }
 
-    /// Tells one more.
+    /// Has one more recipient told, from now on.
     pub fn add(&mut self, outbox: Outbox) {
         self.outboxes.push(outbox);
     }

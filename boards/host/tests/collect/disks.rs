@@ -98,7 +98,8 @@ fn a_read_only_disk_is_said_and_holds_no_crawl_up() {
     std::thread::sleep(Duration::from_millis(2_500));
     set_read_only(&folder, false);
     let output = crawl.join().expect("it ran");
-    let (said, news) = (text(&output.stderr), text(&output.stdout));
+    let said = text(&output.stderr);
+    let news = text(&output.stdout);
     assert!(output.status.success(), "{said}");
     let told = "the collector takes nothing now: it answered 507";
     assert!(said.contains(told), "{said}");

@@ -113,7 +113,8 @@ fn collect_later(
     after_ms: u64,
     seconds: &'static str,
 ) -> JoinHandle<Output> {
-    let (archive, address) = (archive.to_owned(), address.to_owned());
+    let archive = archive.to_owned();
+    let address = address.to_owned();
     thread::spawn(move || {
         thread::sleep(Duration::from_millis(after_ms));
         let archive = archive.to_str().expect("UTF-8");
@@ -133,7 +134,8 @@ fn a_run_delivers_and_waits_for_a_collector_that_is_late() {
     let address = spare_address();
     let collector = collect_later(&folder, &address, 1_500, "8");
     let output = crawl(&one_page(pages), "6", &address, &[]);
-    let (said, news) = (text(&output.stderr), text(&output.stdout));
+    let said = text(&output.stderr);
+    let news = text(&output.stdout);
     assert!(output.status.success(), "{said}");
     assert!(said.contains("the collector takes nothing now"), "{said}");
     let fetched = changes(&news);

@@ -223,7 +223,8 @@ fn a_probe_that_joins_gets_its_share_and_one_that_leaves_moves_only_its_own() {
     assert_eq!(world.hosts("a").len(), 24);
     world.join("b", 50_000.0, 0.01);
     world.pass(30);
-    let (a, b) = (world.hosts("a"), world.hosts("b"));
+    let a = world.hosts("a");
+    let b = world.hosts("b");
     assert_eq!(a.len() + b.len(), 24);
     // 1.25 times the mean, in hosts of two pages.
     assert!((9..=15).contains(&b.len()), "{}", b.len());
@@ -273,7 +274,8 @@ fn a_planner_that_starts_again_knows_who_has_what_and_gives_nothing_away_too_soo
     world.join("a", 50_000.0, 0.01);
     world.join("b", 50_000.0, 0.01);
     world.pass(20);
-    let (a, b) = (world.hosts("a"), world.hosts("b"));
+    let a = world.hosts("a");
+    let b = world.hosts("b");
     assert_eq!(a.len() + b.len(), 12);
     let lists = |world: &World| ["a", "b"].map(|name| world.probes[name].member.list());
     let before = lists(&world);

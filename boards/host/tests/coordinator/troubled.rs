@@ -88,7 +88,7 @@ struct World {
     counted: Counted,
 }
 
-/// What happened.
+/// How often each thing happened in a run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     visits: u64,
@@ -279,7 +279,8 @@ impl World {
     fn boot(&mut self, number: usize) {
         self.boots += 1;
         self.counted.boots += 1;
-        let (boot, clock) = (self.boots, self.clock());
+        let boot = self.boots;
+        let clock = self.clock();
         let probe = &mut self.probes[number];
         probe.clock = clock;
         let now = clock.read(self.now);
@@ -322,7 +323,8 @@ impl World {
             return;
         }
         probe.reports_at = self.now + pause;
-        let (name, report) = (probe.name, member.report(&outlook, now));
+        let name = probe.name;
+        let report = member.report(&outlook, now);
         if !self.is_cut_off(number) {
             self.say(name, ProbeTopic::Report, &report);
         }

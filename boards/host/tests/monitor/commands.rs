@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use dunlin_host::monitor::decode::{Decoder, Trust};
+use dunlin_host::monitor::decode::{Decoder, ElfMatch};
 use serde_json::Value;
 
 use super::program::{dunlin, refuses, text};
@@ -44,7 +44,8 @@ fn an_elf_of_another_build_is_named_as_the_reason() {
     }
     assert!(!Path::new(&folder.file("never.html")).exists());
     // A probe that was updated has several builds: the banner says which one counts.
-    let (own, html) = (path("probe.elf"), folder.file("both.html"));
+    let own = path("probe.elf");
+    let html = folder.file("both.html");
     let both = [
         "report", "-", "--elf", &other, "--elf", &own, "--html", &html,
     ];
@@ -59,7 +60,7 @@ fn an_elf_of_another_build_is_named_as_the_reason() {
     decoder.feed(&nonsense, &mut |_| ());
     assert_eq!(
         decoder.trust,
-        Trust::Doubtful,
+        ElfMatch::Doubtful,
         "{} frames, {:?}",
         decoder.frames,
         decoder.lost

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dunlin::probe::{LoggedBoardEvent, LoggedEvent};
-use dunlin_host::monitor::decode::{Decoder, Trust};
+use dunlin_host::monitor::decode::{Decoder, ElfMatch};
 use dunlin_host::monitor::names::Names;
 use dunlin_host::monitor::state::MonitoredProbe;
 
@@ -15,7 +15,10 @@ const BANNER: usize = 100;
 #[test]
 fn the_whole_record_decodes_and_agrees_with_the_probes_own_count() {
     let (lines, decoder) = decode(&record());
-    assert_eq!((decoder.lost.frames, decoder.trust), (0, Trust::Confirmed));
+    assert_eq!(
+        (decoder.lost.frames, decoder.trust),
+        (0, ElfMatch::Confirmed)
+    );
     assert!(lines.len() > 200, "{}", lines.len());
     let mut probe = MonitoredProbe::new("probe".into(), Arc::new(Names::default()));
     let mut compared = 0;

@@ -308,7 +308,8 @@ fn an_address_has_eight_connections_and_leaves_others_theirs() {
 
 #[test]
 fn a_token_keeps_strangers_out_and_other_networks_need_one() {
-    let (elf, log) = (path("probe.elf"), path("probe.defmt"));
+    let elf = path("probe.elf");
+    let log = path("probe.defmt");
     let server = Server::start(&["--elf", &elf, "--log", &log, "--token", "correct-horse"]);
     for path in ["/", "/metrics", "/events", "/metrics?token=wrong-horse"] {
         let answer = server.ask("GET", path);

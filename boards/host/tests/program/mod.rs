@@ -45,7 +45,7 @@ pub fn set_read_only(folder: &Path, read_only: bool) {
     std::fs::set_permissions(folder, Permissions::from_mode(mode)).expect("it is ours");
 }
 
-/// Output as text.
+/// What a program has printed, as text.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
 }

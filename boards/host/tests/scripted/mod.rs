@@ -22,7 +22,7 @@ use dunlin_host::board::verify::Trust;
 use dunlin_host::fleet::broker_url::BrokerUrl;
 use dunlin_host::fleet::link::{self, Outgoing, Peer};
 
-/// The fleet's name.
+/// The name that all fleets of these tests have.
 pub const FLEET: &str = "test";
 /// The politeness of all hosts.
 pub const POLITENESS: Duration = Duration::from_millis(1_000);
@@ -138,7 +138,7 @@ impl Site {
         BrokerUrl::parse(&format!("@{}", file.display())).expect("a URL")
     }
 
-    /// The planner's arguments.
+    /// What a planner of this fleet is started with.
     pub fn planner_arguments(&self, state: &str) -> Vec<String> {
         let path = |name: &str| self.folder.join(name).display().to_string();
         [
@@ -169,7 +169,7 @@ impl Site {
         Planner::start(&self.planner_arguments("state"), &self.folder)
     }
 
-    /// Asks the planner.
+    /// Gives the planner an order, as its owner would.
     pub fn ask(&self, order: &[&str]) -> Output {
         let state = self.folder.join("state");
         let state = state.to_str().expect("a path");

@@ -49,7 +49,7 @@ impl Context for Running {
     }
 }
 
-/// HMAC with SHA-256.
+/// HMAC with SHA-256, as rustls asks for it.
 pub(super) struct Sha256Hmac;
 pub(super) static HMAC_SHA256: Sha256Hmac = Sha256Hmac;
 

@@ -497,7 +497,7 @@ mod tests {
         assert!(!is_right(changed), "a bit more than the modulus allows");
     }
 
-    /// A DER element.
+    /// A DER element of this tag, with a length of one to three bytes.
     fn element_of(tag: u8, contents: &[u8]) -> Vec<u8> {
         let length = contents.len();
         let head = match length {

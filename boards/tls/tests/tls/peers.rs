@@ -139,7 +139,7 @@ impl Clone for Identity {
 /// What a server does after its answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
-    /// It says goodbye.
+    /// It says goodbye, and hangs up.
     Ends,
     /// It waits for more, as a broker does.
     Stays,
@@ -200,7 +200,8 @@ pub fn flipping(server: &Server, kind: u8) -> Server {
     thread::spawn(move || {
         for client in listener.incoming().flatten() {
             let server = TcpStream::connect(behind).unwrap();
-            let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            let mut from = client.try_clone().unwrap();
+            let mut to = server.try_clone().unwrap();
             thread::spawn(move || io::copy(&mut from, &mut to));
             thread::spawn(move || pass_on(server, client, kind));
         }

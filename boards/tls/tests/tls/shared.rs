@@ -37,7 +37,8 @@ fn who_stays_open_leaves_the_buffer_to_others() {
     assert!(other.as_mut().poll(&mut context).is_pending());
     // Nothing comes after the answer: a goodbye might be in the buffer by now, or not, and whoever
     // has it would rightly keep the buffer until it is read.
-    let (mut rest, mut answer) = ([0; 256], first.to_vec());
+    let mut rest = [0; 256];
+    let mut answer = first.to_vec();
     while !answer.ends_with(b"hello") {
         let length = finish(open.read(&mut rest)).unwrap();
         assert!(length > 0, "ended after {}", answer.escape_ascii());

@@ -52,7 +52,7 @@ impl Pages<f64> for Columns {
 }
 
 const LARGEST: usize = 10_000_000;
-/// Pages a host.
+/// So many pages share a host.
 const PER_HOST: usize = 500;
 /// 15 s between fetches over a day.
 const CAP: f64 = 5_760.0;

@@ -229,7 +229,7 @@ fn visited_again(world: &World, log: &[Hit]) -> Result<()> {
     }
 }
 
-/// The whole case.
+/// Runs the case, and judges it by the web's log.
 pub fn survives(elf: &Path) -> Result<()> {
     let elf = firmware(elf, &[FLEET]);
     let (shortest, longest) = CHANGES;
@@ -246,7 +246,9 @@ pub fn survives(elf: &Path) -> Result<()> {
     let mut beliefs = Beliefs::default();
     let lasting = |from: Duration, to: Duration| (to - from).as_secs() as u32;
     let without_broker = thread::scope(|scope| {
-        let (elf, fleet, web) = (&elf, &fleet, &web);
+        let elf = &elf;
+        let fleet = &fleet;
+        let web = &web;
         let probe = |name: &'static str, seconds: u32| {
             scope.spawn(move || fleet.in_qemu(elf, name, seconds))
         };

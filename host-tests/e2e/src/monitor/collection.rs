@@ -104,7 +104,8 @@ impl Reader<'_> {
 pub fn check(program: &Path, browser: &Browser) -> Result<()> {
     let web = serve()?;
     let port = web.port();
-    let (folder, list) = (temporary("phone-archive"), temporary("phone-list"));
+    let folder = temporary("phone-archive");
+    let list = temporary("phone-list");
     let long = "a/very/long/path/that/goes/on/and/on/without/an/end/and/then/some/more";
     let pages = format!(
         "url,name\nhttp://a.test:{port}/page1,\nhttp://b.test:{port}/{long}/page2?with=a&query=too,Second\n\

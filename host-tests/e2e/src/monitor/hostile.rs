@@ -86,7 +86,8 @@ fn long_line() -> Page {
 fn deliver(port: u16, page: &Page) -> Result<String> {
     let url = format!("http://hostile.test/{}", page.name);
     for (version, body) in page.bodies.iter().enumerate() {
-        let (head, length) = (&page.head, body.len());
+        let head = &page.head;
+        let length = body.len();
         let head = format!("HTTP/1.1 200 OK\r\n{head}Content-Length: {length}\r\n\r\n");
         let posted = frames::write(&Exchange {
             url: url.clone(),

@@ -15,9 +15,9 @@ use crate::show;
 
 /// Servers of http and https whose redirects lead from the one to the other.
 pub struct Redirecting {
-    /// Over http.
+    /// The server that speaks http.
     pub web: Web,
-    /// Over https.
+    /// The server that speaks https.
     pub server: Server,
 }
 

@@ -12,7 +12,7 @@ use rcgen::{
 use ring::digest;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// A certificate authority.
+/// A certificate authority that is made for a test.
 pub struct Authority(pub CertifiedIssuer<'static, KeyPair>);
 
 /// What a server shows, and the key to it.

@@ -13,7 +13,7 @@ pub type Speech = fn(&mut TcpStream, &Hello) -> std::io::Result<()>;
 /// What a server has to know of a client's hello.
 pub struct Hello {
     session: Vec<u8>,
-    /// The message itself.
+    /// The message as the client sent it.
     pub message: Vec<u8>,
 }
 
@@ -117,7 +117,8 @@ impl Hello {
         at += 1 + usize::from(*self.message.get(at)?);
         at += 2;
         loop {
-            let (kind, length) = (number(at)?, number(at + 2)?);
+            let kind = number(at)?;
+            let length = number(at + 2)?;
             let is_x25519 = kind == 51 && number(at + 6)? == 29;
             if is_x25519 {
                 return self.message.get(at + 10..at + 10 + number(at + 8)?);

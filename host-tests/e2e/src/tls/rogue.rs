@@ -38,7 +38,7 @@ pub enum Way {
     KeyUpdates,
     /// Records without a byte of text, without end.
     EmptyRecords,
-    /// New keys, once.
+    /// New keys, only once, as any server may send them.
     KeyUpdate,
     /// A ticket of 15 kB.
     LongTicket,
@@ -294,7 +294,7 @@ fn sign(key: &[u8], bytes: &[u8]) -> Vec<u8> {
     hmac::sign(&key, bytes).as_ref().to_vec()
 }
 
-/// HKDF-Extract (RFC 5869).
+/// The function HKDF-Extract of RFC 5869.
 fn extract(salt: &[u8], secret: &[u8]) -> Vec<u8> {
     sign(salt, secret)
 }

@@ -54,7 +54,8 @@ pub fn resumes(elf: &Path) -> Result<()> {
     ensure!(large.is_some(), "the large page was not asked for");
     ensure!(outcome.report.summary.bytes >= 100_000, "it was not read");
     // In an image pages stand host by host: the large one is the second.
-    let (bye, cut) = (5, 6);
+    let bye = 5;
+    let cut = 6;
     outcome.expect(bye, "a body that ends with a goodbye", Fate::Fetched)?;
     ensure!(
         !outcome.answered.contains_key(&cut),
@@ -264,7 +265,8 @@ pub fn ten_minutes(elf: &Path) -> Result<()> {
     let runs: Vec<_> = (0..RUNS)
         .map(|seed| [HOSTS, 0].map(|https| tour(seed, https)))
         .collect();
-    let (mut secure, mut plain) = (0.0, 0.0);
+    let mut secure = 0.0;
+    let mut plain = 0.0;
     for run in runs {
         for (run, is_secure) in run.into_iter().zip([true, false]) {
             let measured = run

@@ -200,7 +200,7 @@ struct Flash {
 }
 
 impl Flash {
-    /// None was.
+    /// The flash before the first of the operations.
     fn of(update: &Update) -> Self {
         Self {
             bytes: update.before.clone(),

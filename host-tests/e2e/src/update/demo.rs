@@ -22,7 +22,7 @@ const BEFORE: usize = 6;
 const GOOD: u32 = 1;
 const BAD: u32 = 2;
 
-/// What was seen.
+/// What was seen of a good release and of a bad one.
 #[derive(Debug)]
 pub struct Seen {
     /// Bytes of the firmware.

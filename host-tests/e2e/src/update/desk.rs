@@ -54,7 +54,7 @@ pub struct Desk {
     /// From now on, the small web has none of its pages.
     pub gone: Arc<AtomicBool>,
     pub boot_loader: PathBuf,
-    /// The device's flash.
+    /// The file that QEMU keeps the device's flash in.
     pub state: PathBuf,
 }
 
@@ -158,7 +158,7 @@ impl Desk {
         self.release_build(second, sequence, change);
     }
 
-    /// Releases a build.
+    /// Signs a build and has the server offer it.
     pub fn release_build(&self, build: &Build, sequence: u32, change: Change<'_>) {
         let payload = (build.id, &build.bytes[..]);
         let key = &self.firmware_key;

@@ -144,7 +144,8 @@ fn waits_for_a_page(elf: &Path, words: &str) -> Result<()> {
     let log = ended(desk.run(&image, &options, DEADLINE, |line| {
         fetched += usize::from(line.message.starts_with("end page="));
         if fetched == pages.len() {
-            let ([_, second], [key, _]) = (&desk.builds, &desk.spare_keys);
+            let [_, second] = &desk.builds;
+            let [key, _] = &desk.spare_keys;
             let payload = (second.id, &second.bytes[..]);
             desk.release(key, PayloadKind::Firmware, payload, 1, &unchanged);
         }
@@ -540,7 +541,8 @@ pub fn released(_: &Path) -> Result<()> {
     fs::write(&longer, format!("url\n{}{}", page("/a"), page("/b")))?;
     let url = server.url();
     let list_key = keys.join("list.sec");
-    let (keys, state) = (text(&keys), text(&state));
+    let keys = text(&keys);
+    let state = text(&state);
     let more = [
         "--update-url",
         &url,

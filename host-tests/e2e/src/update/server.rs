@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result};
 /// How the server answers a request for a payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trick {
-    /// As it should.
+    /// It answers as it should.
     #[default]
     None,
     /// It hangs up after so many bytes, each time.

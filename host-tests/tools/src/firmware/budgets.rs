@@ -44,7 +44,7 @@ pub struct More {
 /// Which rows are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// Every one.
+    /// Every row there is.
     All,
     /// All but those that are left to `--long`.
     Ordinary,

@@ -17,7 +17,7 @@ use crate::shell::{cargo, check, quiet, say, words, write_private};
 #[derive(Debug)]
 pub struct Built {
     pub elf: PathBuf,
-    /// The page image.
+    /// The page image that goes with it.
     pub image: PathBuf,
     /// Where the page image belongs.
     pub address: u64,
@@ -216,7 +216,7 @@ fn download(chip: &str, file: &Path, address: u64, more: &[&str]) -> Result<()> 
 /// What comes before a firmware with updates.
 #[derive(Debug)]
 pub struct Boot {
-    /// The boot loader.
+    /// The boot loader as it was built.
     pub elf: PathBuf,
     /// What tells the boot loader that there is nothing to be done, and the firmware that the list
     /// which is written now counts, whatever came as an update before: where it belongs, and what

@@ -261,7 +261,8 @@ fn parts_of_updates(
         parts.push((name, found));
     }
     let bytes = |symbols: &str| part(symbols).map(|part| part.bytes);
-    let (slot, dfu) = (bytes("active")?, bytes("dfu")?);
+    let slot = bytes("active")?;
+    let dfu = bytes("dfu")?;
     ensure!(
         dfu == slot + sector,
         "the slot for a new firmware has {dfu} bytes, expected those of the slot and a sector: {}",
@@ -278,7 +279,8 @@ fn parts_of_updates(
         journal >= 2 * sector,
         "the journal has {journal} bytes, expected two sectors of {sector}"
     );
-    let (first, second) = (bytes("image")?, bytes("spare_image")?);
+    let first = bytes("image")?;
+    let second = bytes("spare_image")?;
     ensure!(
         first == second,
         "the halves of the page lists have {first} and {second} bytes, expected as many"

@@ -37,6 +37,7 @@ pub fn size(install: bool, rows: Rows, only: &[String], by_module: bool) -> Resu
     let mut rows = Vec::new();
     let mut held = Vec::new();
     let mut measured = BTreeMap::new();
+    let mut elves = Vec::new();
     let steps: Vec<String> = images
         .iter()
         .map(|image| format!("size {}", image.name))
@@ -57,6 +58,10 @@ pub fn size(install: bool, rows: Rows, only: &[String], by_module: bool) -> Resu
             static_ram,
         ));
         measured.insert(image.name.as_str(), sizes);
+        // All of them would be a book: those that were asked for, or else the emulated board's.
+        if image.is_firmware() && (!only.is_empty() || image.name == firmware::BOARD) {
+            elves.push((image.name.as_str(), elf.clone()));
+        }
         if image.is_firmware() {
             held.push((Holdings::read(image.board, &elf)?, image));
         }
@@ -107,7 +112,9 @@ pub fn size(install: bool, rows: Rows, only: &[String], by_module: bool) -> Resu
         println!("| {pages} pages, 32 hosts | {bytes} |");
     }
     if by_module {
-        print_modules(install)?;
+        for (name, elf) in &elves {
+            print_modules(name, elf)?;
+        }
     }
     for (board, memory, bytes, limit) in rows {
         let excess = bytes.saturating_sub(limit);
@@ -123,15 +130,12 @@ pub fn size(install: bool, rows: Rows, only: &[String], by_module: bool) -> Resu
 /// Modules with less flash than this are summed up.
 const SHOWN: u64 = 256;
 
-/// Prints the flash of the emulated board's firmware by module, and by crate.
-fn print_modules(install: bool) -> Result<()> {
-    let modules = modules(&firmware::build(install, firmware::BOARD)?)?;
+/// Prints the flash of an image by module, and by crate.
+fn print_modules(name: &str, elf: &Path) -> Result<()> {
+    let modules = modules(elf)?;
     let all: u64 = modules.iter().map(|(_, bytes)| bytes).sum();
     let table = |of: &str, rows: &[(String, u64)]| {
-        println!(
-            "\n| {of} of {} | bytes of flash | share |\n|---|---|---|",
-            firmware::BOARD
-        );
+        println!("\n| {of} of {name} | bytes of flash | share |\n|---|---|---|");
         for (name, bytes) in rows {
             println!(
                 "| {name} | {bytes} | {:.1} % |",

@@ -99,7 +99,7 @@ fn places(elf: &[u8]) -> Result<(usize, usize)> {
 /// A firmware as its slot holds it.
 #[derive(Clone, Debug)]
 pub struct Flat {
-    /// Where it begins.
+    /// Where its first byte belongs.
     pub address: u64,
     pub bytes: Vec<u8>,
 }

@@ -20,9 +20,9 @@ pub enum Sent {
 /// An answer that is not to harm anybody, and what it is called.
 #[derive(Clone, Debug)]
 pub struct Hostile {
-    /// For complaints.
+    /// What a failure calls it.
     pub name: String,
-    /// What is sent.
+    /// The bytes that are sent, and how.
     pub sent: Sent,
 }
 

@@ -85,7 +85,7 @@ impl HostileWeb {
         Ok(web)
     }
 
-    /// Where it listens.
+    /// The port that it listens on.
     pub fn port(&self) -> u16 {
         self.port
     }

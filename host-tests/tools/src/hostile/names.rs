@@ -14,7 +14,7 @@ const HEADER: usize = 12;
 /// A reply to a query for an address, and what it is called.
 #[derive(Clone, Copy, Debug)]
 pub struct Lie {
-    /// For complaints.
+    /// What a failure calls it.
     pub name: &'static str,
     /// Makes the reply; `None` for silence.
     reply: fn(&Query<'_>) -> Option<Vec<u8>>,

@@ -11,7 +11,7 @@ use super::mutant::Mutant;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Fault {
-    /// What goes wrong.
+    /// What goes wrong with it, in words.
     name: String,
     /// Of the crate, from the repository's top folder.
     pub file: String,
@@ -27,7 +27,8 @@ impl Fault {
     /// The fault as a mutant of the file with this text, in a room of its own.
     pub fn into_mutant(self, text: &str) -> Result<(Room, Mutant)> {
         let count = text.matches(&self.replace).count();
-        let (name, file) = (&self.name, &self.file);
+        let name = &self.name;
+        let file = &self.file;
         ensure!(
             count == 1,
             "{name}: found {:?} {count} times in {file}, expected it once: mend the fault in \

@@ -89,7 +89,7 @@ const ROOMS: &[Room] = &[
     },
 ];
 
-/// What to try.
+/// Which of the mutants are tried.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<'a> {
     /// Only this room; `by-hand` for the faults that somebody thought of.
@@ -98,7 +98,7 @@ pub struct Choice<'a> {
     pub all: bool,
     /// Mutants of the sample, over all rooms.
     pub sample: usize,
-    /// Of the sample.
+    /// The seed that the sample is drawn with.
     pub seed: u64,
 }
 
@@ -293,7 +293,7 @@ fn without_place(name: &str) -> String {
     }
 }
 
-/// What `host-tests/mutants.toml` says.
+/// The file `host-tests/mutants.toml` as it is read.
 #[derive(Debug, Default, Deserialize)]
 struct Known {
     /// The survivors that are known, with the reason why no test catches them.

@@ -15,9 +15,9 @@ pub(super) struct Mutant {
     pub file: String,
     /// Where it is; a constant is in none.
     function: Option<Function>,
-    /// What is replaced.
+    /// The piece of the file that is replaced.
     span: Span,
-    /// By what.
+    /// The text that stands there instead.
     replacement: String,
 }
 
@@ -101,7 +101,8 @@ impl Mutant {
     /// The file's text with this mutant and no other.
     pub fn alone(&self, text: &str) -> Option<String> {
         let place = self.span.bytes(text)?;
-        let (before, after) = (text.get(..place.start)?, text.get(place.end..)?);
+        let before = text.get(..place.start)?;
+        let after = text.get(place.end..)?;
         Some([before, &self.replacement, after].concat())
     }
 

@@ -33,7 +33,7 @@ impl Trial {
         Ok(passed.then_some(Self { program, limit }))
     }
 
-    /// The test's name.
+    /// The name of the test program.
     pub fn name(&self) -> &str {
         &self.program.name
     }

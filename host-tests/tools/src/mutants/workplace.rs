@@ -15,7 +15,7 @@ use crate::shell::{capture, cargo, root};
 /// Every feature that goes with the tests': a mutant may be in code that only one of them has.
 const FEATURES: &str = "std,log,additions,collect,filter,headers,update,discover,fleet,hints,push";
 
-/// The copy.
+/// A copy of the repository in which mutants are built.
 #[derive(Debug)]
 pub(super) struct Workplace {
     folder: PathBuf,

@@ -233,7 +233,8 @@ mod tests {
             let bytes = words.iter().map(|word| word.to_le_bytes());
             bytes.flatten().collect()
         };
-        let (length, address) = (bytes.len() as u32, LINKED_AT as u32);
+        let length = bytes.len() as u32;
+        let address = LINKED_AT as u32;
         let file = [
             &b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x28\0"[..],
             &words(&[1, address, 52, 0, 0, 52 | 32 << 16, 1 | 40 << 16, 0]),

@@ -38,7 +38,7 @@ const SMALL_DEVICE_FEATURES: &[&str] = &["", "defmt,probe", "defmt,additions,fle
 const DOCS_FEATURES: &str =
     "std,log,fetch,probe,additions,collect,filter,headers,update,discover,fleet,hints,push";
 
-/// One step.
+/// One step of `cargo xtask test`, and what it needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// What a failure is called.

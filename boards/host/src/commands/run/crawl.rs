@@ -306,7 +306,8 @@ fn crawl<S: Future<Output = ()>>(
     }
     let next = Cell::new(None);
     if let Some(joined) = joined.as_deref_mut() {
-        let (probe, next) = (&probe, &next);
+        let probe = &probe;
+        let next = &next;
         work.push(Box::pin(async move {
             next.set(Some(joined.run(probe).await));
             std::future::pending().await

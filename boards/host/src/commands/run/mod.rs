@@ -246,7 +246,9 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         "a probe of the fleet at {}: {}",
         place.broker, place.probe
     ));
-    let (mut listing, mut order, mut image) = (listing, order, image);
+    let mut listing = listing;
+    let mut order = order;
+    let mut image = image;
     let mut whole = Summary::default();
     let mut missed = None;
     loop {

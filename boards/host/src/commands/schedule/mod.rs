@@ -27,8 +27,8 @@ use crate::lists::pages::{ListedChange, ListedPage};
 use crate::output::progress::Progress;
 use crate::output::{self, Format, Table, file, picture};
 use crate::planning::{
-    Assumed, Assumption, Watched, after_open_time, explain, gate_hours, in_intervals, open_time,
-    plan_hosts, plan_pages, quasi_costs,
+    Assumed, Assumption, ProgressPages, after_open_time, explain, gate_hours, in_intervals,
+    open_time, plan_hosts, plan_pages, quasi_costs,
 };
 
 use transport::Assigned;
@@ -404,7 +404,7 @@ fn turn(
     let mut rates = vec![0.0; pages.len()];
     let budget = f64::from(args.crawls);
     let reads = allotment::Method::Optimal.reads(pages.len(), budget);
-    let watched = Watched::new(pages, reads);
+    let watched = ProgressPages::new(pages, reads);
     optimal(
         &watched,
         &mut hosts,
@@ -470,7 +470,7 @@ fn whole_crawls(
     let mut crawls = vec![0; pages.len()];
     let reads = allotment::Method::Select.reads(pages.len(), f64::from(args.crawls));
     select(
-        &Watched::new(pages, reads),
+        &ProgressPages::new(pages, reads),
         &mut hosts,
         args.crawls,
         Objective::Freshness,

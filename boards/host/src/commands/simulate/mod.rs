@@ -81,7 +81,7 @@ pub struct Args {
     /// Start without the rates: policies have to learn them
     #[arg(long)]
     learn: bool,
-    /// What decides
+    /// The policy that decides what is fetched next
     #[arg(long, value_enum, default_value_t, conflicts_with = "compare")]
     policy: PolicyName,
     /// Run all policies on the same changes

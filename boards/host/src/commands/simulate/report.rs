@@ -4,7 +4,7 @@ use super::setting::Setting;
 use super::{Args, Summary, table};
 use crate::output::plot::{self, Bar, Line, Plot, escape};
 
-/// Hosts shown.
+/// A plot shows so many hosts at the most.
 const HOSTS: usize = 20;
 
 /// All plots as one SVG document.

@@ -9,7 +9,7 @@ use crate::monitor::view::{HostRow, PageRow, View};
 
 /// The table that keys act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Table {
+pub enum ActiveTable {
     /// The table of pages.
     Pages,
     /// The table of hosts.
@@ -53,7 +53,7 @@ pub struct App {
     /// How many probes there are.
     pub probes: usize,
     /// Which table keys act on.
-    pub table: Table,
+    pub table: ActiveTable,
     /// Column and direction by which pages are sorted.
     pub page_order: (usize, bool),
     /// Column and direction by which hosts are sorted.
@@ -76,7 +76,7 @@ impl App {
         Self {
             probe: 0,
             probes,
-            table: Table::Pages,
+            table: ActiveTable::Pages,
             page_order: (0, false),
             host_order: (0, false),
             scroll: 0,
@@ -129,11 +129,11 @@ impl App {
                 *descending = !*descending;
             }
             KeyCode::Tab => self.show(match self.table {
-                Table::Pages => Table::Hosts,
-                Table::Hosts => Table::Log,
-                Table::Log => Table::News,
-                Table::News if view.collection.is_some() => Table::Collection,
-                Table::News | Table::Collection => Table::Pages,
+                ActiveTable::Pages => ActiveTable::Hosts,
+                ActiveTable::Hosts => ActiveTable::Log,
+                ActiveTable::Log => ActiveTable::News,
+                ActiveTable::News if view.collection.is_some() => ActiveTable::Collection,
+                ActiveTable::News | ActiveTable::Collection => ActiveTable::Pages,
             }),
             KeyCode::Left => self.switch(self.probes - 1),
             KeyCode::Right => self.switch(1),
@@ -147,7 +147,7 @@ impl App {
         }
     }
 
-    fn show(&mut self, table: Table) {
+    fn show(&mut self, table: ActiveTable) {
         self.table = table;
         self.scroll = 0;
     }
@@ -159,7 +159,7 @@ impl App {
     }
 
     fn order(&mut self) -> (&mut usize, &mut bool) {
-        let order = if self.table == Table::Hosts {
+        let order = if self.table == ActiveTable::Hosts {
             &mut self.host_order
         } else {
             &mut self.page_order
@@ -168,7 +168,7 @@ impl App {
     }
 
     fn sort_by_next(&mut self) {
-        let columns = if self.table == Table::Hosts {
+        let columns = if self.table == ActiveTable::Hosts {
             HOST_COLUMNS.len()
         } else {
             PAGE_COLUMNS.len()

@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier, Style, Stylize as _};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table as Grid};
 
-use super::app::{App, HOST_COLUMNS, PAGE_COLUMNS, Table};
+use super::app::{ActiveTable, App, HOST_COLUMNS, PAGE_COLUMNS};
 use crate::monitor::host_stats::GateState;
 use crate::monitor::readable::{
     ago, learning, percent, rate, share, span, status, tells, trend, until,
@@ -33,13 +33,13 @@ const TELLS: u16 = 42;
 pub fn draw(frame: &mut Frame<'_>, app: &App, names: &[String], view: &View) {
     let area = frame.area();
     let figures = if area.height < LOW { 0 } else { FIGURES };
-    let hosts = if area.height < LOW || app.table == Table::Hosts {
+    let hosts = if area.height < LOW || app.table == ActiveTable::Hosts {
         0
     } else {
         (area.height / 4).min(10)
     };
     let news = match app.table {
-        Table::Pages | Table::Hosts if area.height >= HIGH => NEWS,
+        ActiveTable::Pages | ActiveTable::Hosts if area.height >= HIGH => NEWS,
         _ => 0,
     };
     let [title, top, middle, latest, bottom, keys] = Layout::vertical([
@@ -62,11 +62,11 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, names: &[String], view: &View) {
         draw_news(frame, app, view, latest, false);
     }
     match app.table {
-        Table::Pages => draw_pages(frame, app, view, bottom),
-        Table::Hosts => draw_hosts(frame, app, view, bottom, true),
-        Table::Log => draw_log(frame, app, view, bottom),
-        Table::News => draw_news(frame, app, view, bottom, true),
-        Table::Collection => draw_collection(frame, app, view, bottom),
+        ActiveTable::Pages => draw_pages(frame, app, view, bottom),
+        ActiveTable::Hosts => draw_hosts(frame, app, view, bottom, true),
+        ActiveTable::Log => draw_log(frame, app, view, bottom),
+        ActiveTable::News => draw_news(frame, app, view, bottom, true),
+        ActiveTable::Collection => draw_collection(frame, app, view, bottom),
     }
     frame.render_widget(Paragraph::new(help(app)).dim(), keys);
 }
@@ -201,7 +201,8 @@ fn draw_figures(frame: &mut Frame<'_>, view: &View, area: Rect) {
         view.robots_denied
     )));
     if view.collected + view.uncollected > 0 {
-        let (collected, lost) = (view.collected, view.uncollected);
+        let collected = view.collected;
+        let lost = view.uncollected;
         lines.push(Line::from(format!("{collected:>6} collected, {lost} not")));
     }
     if let Some(it) = &view.collection {

@@ -7,7 +7,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::app::{App, Table};
+use super::app::{ActiveTable, App};
 use super::draw::draw;
 use crate::monitor::decode::{Level, Line};
 use crate::monitor::names::{HostName, Names, PageName};
@@ -73,11 +73,11 @@ fn no_size_of_the_terminal_is_too_small() {
             Terminal::new(TestBackend::new(width, height)).expect("a terminal on paper");
         let mut app = App::new(1);
         for table in [
-            Table::Pages,
-            Table::Hosts,
-            Table::Log,
-            Table::News,
-            Table::Collection,
+            ActiveTable::Pages,
+            ActiveTable::Hosts,
+            ActiveTable::Log,
+            ActiveTable::News,
+            ActiveTable::Collection,
         ] {
             app.table = table;
             for scroll in [0, 5, 100_000] {
@@ -97,7 +97,7 @@ fn the_collection_is_a_tree_by_host() {
     for _ in 0..4 {
         press(&mut app, KeyCode::Tab);
     }
-    assert_eq!(app.table, Table::Collection);
+    assert_eq!(app.table, ActiveTable::Collection);
     let mut terminal = Terminal::new(TestBackend::new(80, 40)).expect("a terminal on paper");
     let mut shown = |app: &App| {
         terminal
@@ -121,7 +121,7 @@ fn the_collection_is_a_tree_by_host() {
         "{some}"
     );
     press(&mut app, KeyCode::Tab);
-    assert_eq!(app.table, Table::Pages);
+    assert_eq!(app.table, ActiveTable::Pages);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn what_a_host_tells_is_shown_with_what_it_is_worth() {
     let probe = MonitoredProbe::new("probe".into(), Arc::new(names));
     let view = after(probe, &[told]);
     let mut app = App::new(1);
-    app.table = Table::Hosts;
+    app.table = ActiveTable::Hosts;
     for width in [80, 119, 120, 300] {
         let mut terminal = Terminal::new(TestBackend::new(width, 24)).expect("a terminal on paper");
         terminal

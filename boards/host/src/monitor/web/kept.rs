@@ -181,7 +181,8 @@ pub fn history(archive: &Path, query: &Query) -> Result<String, Error> {
 }
 
 fn against(query: &Query, url: &str, before: &Entry, entry: &Entry) -> String {
-    let (from, to) = (date::digits(before.time), date::digits(entry.time));
+    let from = date::digits(before.time);
+    let to = date::digits(entry.time);
     let arguments = [("url", url), ("from", &from), ("to", &to)];
     link(query, "/diff", &arguments, "what changed")
 }
@@ -209,7 +210,8 @@ pub fn diff(archive: &Path, query: &Query, filters: &Filters) -> Result<String, 
             found.added,
             found.removed
         );
-        let (from, to) = (date::digits(old.time), date::digits(new.time));
+        let from = date::digits(old.time);
+        let to = date::digits(new.time);
         let mut arguments = vec![("url", url), ("from", &*from), ("to", &*to)];
         let other_view = if side { "inline" } else { "side" };
         arguments.push(("view", if side { "side" } else { "inline" }));
@@ -278,9 +280,11 @@ fn row(rows: &mut String, pair: &Pair, side: bool) {
         Some((_, text)) => format!("<td><{tag}>{}</{tag}></td>", shown(text)),
         None => "<td></td>".to_owned(),
     };
-    let (old, new) = (&pair.old, &pair.new);
+    let old = &pair.old;
+    let new = &pair.new;
     if side {
-        let (left, right) = (text(old, "del"), text(new, "ins"));
+        let left = text(old, "del");
+        let right = text(new, "ins");
         let _ = writeln!(rows, "<tr>{}{left}{}{right}</tr>", number(old), number(new));
         return;
     }
