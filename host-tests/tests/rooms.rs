@@ -163,6 +163,33 @@ fn the_reader_sees_paths_in_braces_and_in_code_but_not_in_comments() {
     assert_eq!(used_by(text), BTreeSet::from(expected));
 }
 
+#[test]
+fn tests_stand_at_the_end_of_a_file() {
+    // What stands behind them would escape those who read the code without its tests.
+    let mut files = Vec::new();
+    rust_files(&source(), &mut files);
+    let mut ends = 0;
+    for file in files {
+        let text = fs::read_to_string(&file).expect("a source file");
+        let Some((_, tests)) = text.split_once("#[cfg(test)]\n") else {
+            continue;
+        };
+        let file = file.display();
+        let in_file = tests.strip_prefix("mod tests {\n");
+        match in_file {
+            Some(tests) => assert!(
+                tests
+                    .find("\n}\n")
+                    .is_some_and(|end| end + 3 == tests.len()),
+                "{file}: expected nothing behind its tests"
+            ),
+            None => assert_eq!(tests, "mod tests;\n", "{file}: expected nothing but tests"),
+        }
+        ends += 1;
+    }
+    assert!(ends > 40, "found tests in {ends} files");
+}
+
 /// Names that a public type shares with other types, and why.
 const SHARED_NAMES: [(&str, &str); 3] = [
     (
@@ -264,10 +291,37 @@ fn walk(text: &str) -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
+/// Does this code call a function of this name? Comments do not count, nor does where it is declared.
+fn is_called(code: &str, function: &str) -> bool {
+    let calls = [format!("{function}("), format!("{function}::<")];
+    let lines = code
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or(""));
+    lines
+        .flat_map(|line| calls.iter().map(move |call| (line, call)))
+        .any(|(line, call)| {
+            line.match_indices(call.as_str()).any(|(at, _)| {
+                let before = &line[..at];
+                let is_whole =
+                    !before.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+                is_whole && !before.ends_with("fn ")
+            })
+        })
+}
+
+#[test]
+fn a_call_is_no_declaration_and_no_comment() {
+    let code = "fn fill() {}\n// fill()\nrefill();\n";
+    assert!(!is_called(code, "fill"));
+    assert!(is_called(code, "refill"));
+    assert!(is_called("setup.fill(one)", "fill") && is_called("keep::<u8>()", "keep"));
+}
+
 #[test]
 fn the_walk_of_a_page_names_functions_that_are_there_and_never_goes_back() {
     let text = fs::read_to_string(source().join("README.md")).expect("src/README.md");
     let mut seen = BTreeSet::new();
+    let mut reached = String::new();
     let hops = walk(&text);
     assert!(hops.len() > 31, "found {} hops", hops.len());
     for (file, functions) in hops {
@@ -275,11 +329,16 @@ fn the_walk_of_a_page_names_functions_that_are_there_and_never_goes_back() {
         assert!(!functions.is_empty(), "{file}: no function is named");
         let code = fs::read_to_string(source().join("..").join(&file))
             .unwrap_or_else(|_| panic!("{file} is named in src/README.md, and is not there"));
+        reached.push_str(&code);
         for function in functions {
             assert!(
                 code.contains(&format!("fn {function}("))
                     || code.contains(&format!("fn {function}<")),
                 "{file} has no function `{function}`"
+            );
+            assert!(
+                is_called(&reached, &function),
+                "{file}: expected a call of `{function}` in a file of the walk up to here"
             );
         }
     }
