@@ -83,11 +83,11 @@ pub enum Address {
     Dhcp,
     /// Its owner has given it an address.
     Static {
-        /// The device's address.
+        /// The address of the device, in the network's order.
         address: [u8; 4],
         /// The length of the network's prefix, in bits.
         prefix: u8,
-        /// The default router.
+        /// Where what is not in its own network is sent.
         router: Option<[u8; 4]>,
         /// The server that turns names into addresses.
         names: Option<[u8; 4]>,

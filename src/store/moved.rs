@@ -83,12 +83,11 @@ impl MoveRecord {
 
     /// Version 2 as it is written: identity, both lengths, length and bytes of what is between.
     pub(super) fn write(&self, body: &mut [u8]) {
-        let (page, [a, b], [c, d]) = (
-            self.page.to_le_bytes(),
-            self.start.to_le_bytes(),
-            self.end.to_le_bytes(),
-        );
-        let bytes = page
+        let [a, b] = self.start.to_le_bytes();
+        let [c, d] = self.end.to_le_bytes();
+        let bytes = self
+            .page
+            .to_le_bytes()
             .into_iter()
             .chain([a, b, c, d, self.length])
             .chain(self.between);
