@@ -82,7 +82,7 @@ pub enum VisitPurpose {
     Refresh,
     /// This candidate should take the place of that page, and be visited.
     Admit {
-        /// The candidate's digest.
+        /// The digest of the candidate's URL.
         digest: u32,
         /// The number of the page that gives way.
         place: u16,

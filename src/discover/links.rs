@@ -1,72 +1,11 @@
 //! Links out of HTML, as it streams by.
 
+use super::anchor::AnchorText;
+use super::link::{Link, LinkKind, LinkSink, TextPlace};
 use super::raw_text::RawText;
 use super::reference::ReferenceStep;
 use super::tag::{Attribute, Element, HtmlTag, Media, Relations, is_space};
-use crate::fetch::robots::Directives;
-
-/// Longest link that is read; longer ones are left out.
-pub const LONGEST_LINK: usize = 256;
-/// Longest `base` that is read; links of a page with a longer one are left out.
-pub const LONGEST_BASE: usize = 128;
-/// Bytes of an anchor's text that are kept.
-pub const ANCHOR: usize = 64;
-
-/// How a page is linked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub enum LinkKind {
-    /// An `<a>` with a reference.
-    Anchor,
-    /// An `<area>` of an image map.
-    Area,
-    /// `<link rel=canonical>`: the page's own URL, by its own word.
-    Canonical,
-    /// `<link rel=next>`: the next page of a series.
-    Next,
-    /// `<link rel=alternate>`, if it is a page: another language, say.
-    Alternate,
-    /// `<link rel=alternate>` with the media type of a feed. Found with feature `hints` only: a
-    /// feed is no page.
-    Feed,
-}
-
-/// A link, as it was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link<'t> {
-    /// How the page is linked.
-    pub kind: LinkKind,
-    /// The URL, with references resolved and line ends left out, as browsers do.
-    pub href: &'t [u8],
-    /// What it is relative to, if the page says so.
-    pub base: Option<&'t [u8]>,
-    /// The beginning of its text: words in single spaces, without markup.
-    pub anchor: &'t [u8],
-    /// `rel=nofollow`: the page does not vouch for it.
-    pub nofollow: bool,
-}
-
-/// In which part of a page text stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextPlace {
-    /// In the page's title.
-    Title,
-    /// Anywhere else where readers see it.
-    Body,
-}
-
-/// Takes what is found in a page, in its order.
-pub trait LinkSink {
-    /// A link. That of an `<a>` comes when its text has ended.
-    fn link(&mut self, link: &Link<'_>);
-    /// What the page asks of robots.
-    fn directives(&mut self, _directives: Directives) {}
-    /// Text, in any pieces; references as they are written.
-    fn text(&mut self, _place: TextPlace, _text: &[u8]) {}
-    /// A tag stands here: no word of the text before it goes on behind it.
-    fn text_ends(&mut self) {}
-}
+use super::window::LinkWindow;
 
 /// Where in the markup the reader is (HTML §13.2.5).
 #[derive(Clone, Copy, Debug)]
@@ -135,21 +74,11 @@ pub struct LinkReader<'a> {
     agent: &'a str,
     state: State,
     tag: HtmlTag,
-    /// The base first, then the link at hand.
-    window: [u8; LONGEST_BASE + LONGEST_LINK],
-    base: u16,
-    has_base: bool,
-    length: u16,
-    /// The link at hand does not fit.
-    long: bool,
-    /// The base does not fit: nobody knows where links lead.
-    lost: bool,
+    /// The link at hand, and what it is relative to.
+    window: LinkWindow,
     /// An `<a>` whose text is being read, and whether it is not to be followed.
     open: Option<bool>,
-    anchor: [u8; ANCHOR],
-    anchor_length: u8,
-    /// White space stands before the next letter of the anchor.
-    gap: bool,
+    anchor: AnchorText,
 }
 
 impl<'a> LinkReader<'a> {
@@ -159,16 +88,9 @@ impl<'a> LinkReader<'a> {
             agent: crate::fetch::robots::product_token(agent),
             state: State::Text,
             tag: HtmlTag::default(),
-            window: [0; LONGEST_BASE + LONGEST_LINK],
-            base: 0,
-            has_base: false,
-            length: 0,
-            long: false,
-            lost: false,
+            window: LinkWindow::EMPTY,
             open: None,
-            anchor: [0; ANCHOR],
-            anchor_length: 0,
-            gap: false,
+            anchor: AnchorText::EMPTY,
         }
     }
 
@@ -207,7 +129,7 @@ impl<'a> LinkReader<'a> {
         if !text.is_empty() {
             sink.text(TextPlace::Body, text);
             if self.open.is_some() {
-                self.anchor_text(text);
+                self.anchor.take(text);
             }
         }
         match end {
@@ -346,8 +268,7 @@ impl<'a> LinkReader<'a> {
         let element = self.tag.element;
         if element == Element::A || element.has_link() && !self.tag.is_end {
             self.close_anchor(sink);
-            self.length = 0;
-            self.long = false;
+            self.window.clear();
         }
     }
 
@@ -394,24 +315,8 @@ impl<'a> LinkReader<'a> {
     fn keep(&mut self, byte: u8) {
         match self.tag.attribute {
             Attribute::Other => {}
-            Attribute::Href => self.keep_link(byte),
+            Attribute::Href => self.window.take(byte),
             _ => self.tag.value_byte(byte, self.agent),
-        }
-    }
-
-    /// Browsers leave out line ends and tabs anywhere, and control characters and spaces before.
-    fn keep_link(&mut self, byte: u8) {
-        if matches!(byte, b'\t' | b'\n' | b'\r') || byte <= b' ' && self.length == 0 {
-            return;
-        }
-        let at = usize::from(self.base + self.length);
-        match self.window.get_mut(at) {
-            Some(slot) if usize::from(self.length) < LONGEST_LINK => {
-                *slot = byte;
-                self.length += 1;
-            }
-            // Spaces at the end do not count.
-            _ => self.long |= byte > b' ',
         }
     }
 
@@ -424,82 +329,38 @@ impl<'a> LinkReader<'a> {
         }
         match tag.element {
             Element::A if tag.has(Attribute::Href) => {
-                self.tidy();
+                self.window.tidy();
                 self.open = Some(tag.relations.has(Relations::NOFOLLOW));
             }
             Element::Area if tag.has(Attribute::Href) => {
-                self.tidy();
+                self.window.tidy();
                 let nofollow = tag.relations.has(Relations::NOFOLLOW);
                 self.found(LinkKind::Area, nofollow, sink);
             }
             Element::Link if tag.has(Attribute::Href) => {
-                self.tidy();
+                self.window.tidy();
                 if let Some(kind) = kind(&tag) {
                     self.found(kind, tag.relations.has(Relations::NOFOLLOW), sink);
                 }
             }
-            Element::Base if tag.has(Attribute::Href) => self.set_base(),
+            Element::Base if tag.has(Attribute::Href) => self.window.set_base(),
             Element::Meta if tag.is_for_robots => sink.directives(tag.directives),
             element if element.is_raw() => self.state = State::Raw(RawText::new(element)),
             _ => {}
         }
     }
 
-    /// Leaves out control characters and spaces at the end; backslashes are slashes before a query,
-    /// as browsers have it.
-    fn tidy(&mut self) {
-        let start = usize::from(self.base);
-        let end = start + usize::from(self.length);
-        let link = self.window.get_mut(start..end).unwrap_or_default();
-        let kept = link.iter().rposition(|byte| *byte > b' ');
-        self.length = kept.map_or(0, |last| last + 1) as u16;
-        let path = link
-            .iter_mut()
-            .take_while(|byte| !matches!(**byte, b'?' | b'#'));
-        for byte in path.filter(|byte| **byte == b'\\') {
-            *byte = b'/';
-        }
-    }
-
-    /// The first base of a page counts.
-    fn set_base(&mut self) {
-        if self.has_base {
-            return;
-        }
-        self.tidy();
-        self.has_base = true;
-        if self.long || usize::from(self.length) > LONGEST_BASE {
-            self.lost = true;
-        } else {
-            self.base = self.length;
-        }
-    }
-
     /// Hands out the link in the window.
     fn found(&mut self, kind: LinkKind, nofollow: bool, sink: &mut dyn LinkSink) {
-        let (base, rest) = self
-            .window
-            .split_at_checked(self.base.into())
-            .unwrap_or_default();
-        let is_anchor = kind == LinkKind::Anchor;
-        let anchor = self
-            .anchor
-            .get(
-                ..if is_anchor {
-                    self.anchor_length.into()
-                } else {
-                    0
-                },
-            )
-            .unwrap_or_default();
-        if let Some(href) = rest.get(..usize::from(self.length))
-            && !self.long
-            && !self.lost
-        {
+        let anchor = match kind {
+            LinkKind::Anchor => self.anchor.text(),
+            _ => &[],
+        };
+        if let Some((base, href)) = self.window.link() {
             sink.link(&Link {
                 kind,
                 href,
-                base: self.has_base.then_some(base),
+                base,
                 anchor,
                 nofollow,
             });
@@ -510,27 +371,7 @@ impl<'a> LinkReader<'a> {
         if let Some(nofollow) = self.open.take() {
             self.found(LinkKind::Anchor, nofollow, sink);
         }
-        self.anchor_length = 0;
-        self.gap = false;
-    }
-
-    fn anchor_text(&mut self, text: &[u8]) {
-        for byte in text {
-            if usize::from(self.anchor_length) == ANCHOR {
-                return;
-            }
-            if is_space(*byte) {
-                self.gap = self.anchor_length > 0;
-                continue;
-            }
-            for kept in [b' ', *byte].iter().skip(usize::from(!self.gap)) {
-                if let Some(slot) = self.anchor.get_mut(usize::from(self.anchor_length)) {
-                    *slot = *kept;
-                    self.anchor_length += 1;
-                }
-            }
-            self.gap = false;
-        }
+        self.anchor.clear();
     }
 }
 

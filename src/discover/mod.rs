@@ -45,29 +45,33 @@
 //! # Ok::<(), UrlError>(())
 //! ```
 
+mod anchor;
 mod candidates;
 mod config;
 mod digest;
 mod doorkeeper;
 mod frontier;
 mod limits;
+mod link;
 mod links;
 mod raw_text;
 mod reference;
 mod resolve;
 mod tag;
+mod window;
 mod word;
 
 pub use crate::fetch::robots::Directives;
+pub use anchor::ANCHOR;
 pub use candidates::{Candidate, Candidates, Placement};
 pub use config::DiscoverySettings;
 pub use digest::{branch_digest, digest, directory_digest};
 pub use doorkeeper::Doorkeeper;
 pub use frontier::{Frontier, FrontierMemory, FrontierSettings, Target, VisitPurpose};
 pub use limits::{Scope, UrlLimits, UrlRefusal};
-pub use links::{
-    ANCHOR, LONGEST_BASE, LONGEST_LINK, Link, LinkKind, LinkReader, LinkSink, TextPlace,
-};
+pub use link::{Link, LinkKind, LinkSink, TextPlace};
+pub use links::LinkReader;
+pub use window::{LONGEST_BASE, LONGEST_LINK};
 
 #[cfg(test)]
 mod tests {

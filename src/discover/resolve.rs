@@ -1,6 +1,6 @@
 //! From what is written in a page to the URL that it means.
 
-use super::links::Link;
+use super::link::Link;
 use crate::fetch::{Url, UrlError};
 
 impl Link<'_> {
