@@ -1,6 +1,8 @@
 //! The table of redirects: what makes room, and what the store is told.
 
 use super::*;
+use crate::fetch::robots::Verdict;
+use crate::fetch::{Hops, Url};
 use crate::time::Duration;
 
 fn redirect(page: u16, under_way: bool) -> Redirect {
@@ -86,7 +88,7 @@ fn the_store_is_told_of_moves_and_of_returns() {
     assert_eq!((all.unsaved(), all.read(1)), (Some(1), None));
     all.saved(1, 6);
     assert!(
-        all.unsaved().is_none() && all.in_sector(6).eq([]) && all.used == 0,
+        all.unsaved().is_none() && all.in_sector(6).eq([]) && all.records.all().next().is_none(),
         "nothing is left of it"
     );
 }
