@@ -119,6 +119,19 @@ impl<'a, B: Board> Probe<'a, B> {
         self
     }
 
+    /// Adds pages, and removes them, while the probe runs.
+    pub fn additions(&self) -> AddedPages<'_, 'a, B> {
+        AddedPages { probe: self }
+    }
+}
+
+/// What changes the pages of a probe that runs: see [`Probe::additions`].
+#[derive(Debug)]
+pub struct AddedPages<'p, 'a, B> {
+    probe: &'p Probe<'a, B>,
+}
+
+impl<'a, B: Board> AddedPages<'_, 'a, B> {
     /// Adds a page at a host of the list; its number, as in the log. `page.host` is not looked at:
     /// the URL says which host it is, and that host's gap, hours and robots.txt hold for it.
     ///
@@ -131,18 +144,22 @@ impl<'a, B: Board> Probe<'a, B> {
     /// use dunlin::catalog::Page;
     /// fn watch<B: Board>(probe: &Probe<'static, B>) -> Result<u16, AddError> {
     ///     let page = Page { weight: 2.0, ..Page::new(0, "http://example.org/status") };
-    ///     probe.add_page(page)
+    ///     probe.additions().add(page)
     /// }
     /// ```
     ///
     /// # Errors
     /// See [`AddError`]; nothing has changed then.
-    pub fn add_page(&self, page: Page<'a>) -> Result<u16, AddError> {
+    pub fn add(&self, page: Page<'a>) -> Result<u16, AddError> {
         let url = Url::parse(page.url).map_err(|_| AddError::Url)?;
-        let host = self.setup.host_of(&url).ok_or(AddError::UnknownHost)?;
-        let now = self.board.now();
-        let state = &mut *self.state();
-        if !self.setup.additions.has_room() {
+        let host = self
+            .probe
+            .setup
+            .host_of(&url)
+            .ok_or(AddError::UnknownHost)?;
+        let now = self.probe.board.now();
+        let state = &mut *self.probe.state();
+        if !self.probe.setup.additions.has_room() {
             return Err(AddError::Full);
         }
         let id = state.scheduler.host_id(host.into());
@@ -163,7 +180,10 @@ impl<'a, B: Board> Probe<'a, B> {
         };
         *memory = PageMemory::NEW;
         let number = number.index() as u16;
-        self.setup.additions.put(number, Page { host, ..page });
+        self.probe
+            .setup
+            .additions
+            .put(number, Page { host, ..page });
         state.slots.wake_all();
         Ok(number)
     }
@@ -173,15 +193,15 @@ impl<'a, B: Board> Probe<'a, B> {
     ///
     /// # Errors
     /// [`AddError::Missing`], or [`AddError::InFlight`] if it is being fetched.
-    pub fn remove_page(&self, number: u16) -> Result<(), AddError> {
-        let state = &mut *self.state();
+    pub fn remove(&self, number: u16) -> Result<(), AddError> {
+        let state = &mut *self.probe.state();
         let id = state.scheduler.page_id(number.into());
         let id = id.ok_or(AddError::Missing)?;
         // It is there, so nothing else can be in the way.
         let removed = state.scheduler.remove_page(id);
         removed.map_err(|_| AddError::InFlight)?;
         state.known.redirects.forget(number);
-        self.setup.additions.remove(number);
+        self.probe.setup.additions.remove(number);
         if let Some(memory) = state.known.page_mut(number) {
             *memory = PageMemory::NEW;
         }

@@ -280,7 +280,7 @@ impl<B: Board, K: Connect, R: Resolve> Delivery<'_, '_, B, K, R> {
         let preamble = Preamble {
             collector,
             request,
-            unix_time: probe.unix_time(),
+            unix_time: probe.time().unix(),
         };
         let mut window = [0; WINDOW];
         let mut sent = 0;

@@ -4,7 +4,7 @@
 //! [`Resolve`](crate::fetch::Resolve)), a [`Board`] (clock, log, watchdog), memory, and a [`Slot`]
 //! for each fetch that may run at once. Each slot is a future of its own: a slow host blocks its
 //! slot only. Spawn [`Probe::run_slot`] for each, and [`Probe::keep_house`] once;
-//! [`Persistence::run`] if there is a store, [`Probe::keep_time`] if it may ask a time server.
+//! [`Persistence::run`] if there is a store, [`Timekeeping::keep`] if it may ask a time server.
 //!
 //! Each turn of a slot is one request, and passes the gate of the page's host: robots.txt first,
 //! then the page, then each step of the redirects of either. So whatever a page needs, its host
@@ -24,6 +24,7 @@
 //! | `visit/robots.rs` | which robots.txt governs a page, and what its answer means |
 //! | `verdicts.rs` | which pages of a host may be fetched, and what is remembered of that |
 //! | `redirects/mod.rs` | where a page is if not where the list says; which moves are forgotten |
+//! | `redirects/record.rs` | when a page that has moved is looked for where the list says again |
 //! | `origin.rs` | when a host that is not in the list may be asked |
 //! | `names.rs`, `memory.rs` | how long the address of a host is remembered |
 //! | `owner_names.rs` | where a collector or a broker is, by the owner's table (features `collect`, `fleet`) |
@@ -50,6 +51,14 @@
 //! | [`fetch::Client`](crate::fetch::Client) | which addresses may be connected to |
 //! | [`fetch::robots`](crate::fetch::robots) | what the rules of a robots.txt mean |
 //!
+//! # Parts with interfaces of their own
+//! | part | what it can be asked and told |
+//! |---|---|
+//! | [`Probe::persistence`] | what is kept over a power cut |
+//! | [`Probe::time`] | what time it is; to ask a time server |
+//! | `Probe::additions` | pages that come and go while it runs (feature `additions`) |
+//! | `Probe::membership` | what the planner of a fleet may know and decide (feature `fleet`) |
+//!
 //! # What a firmware of one's own can do besides
 //! | call | what for |
 //! |---|---|
@@ -57,7 +66,7 @@
 //! | [`Board::body`] | to look at the bodies of pages as they stream by |
 //! | `Probe::with_copies_by_board`, `Probe::collected` | to hand over what has changed oneself, and have what was not taken asked for again (feature `collect`) |
 //! | `Probe::with_collector`, `Probe::run_collecting_slot` | to hand what has changed to a collector as it comes (feature `collect`) |
-//! | `Probe::with_additions`, `Probe::add_page`, `Probe::remove_page` | pages that are not in the image, while the probe runs (feature `additions`) |
+//! | `Probe::with_additions`, `Probe::additions` | pages that are not in the image, while the probe runs (feature `additions`) |
 //! | [`Board::log`] | everything that happens: [`Event`] has a table of it, with the line of each in the log |
 //!
 //! # Example
@@ -191,7 +200,7 @@ mod wall_clock;
 mod without;
 
 #[cfg(feature = "additions")]
-pub use additions::{AddError, AddedPage};
+pub use additions::{AddError, AddedPage, AddedPages};
 pub use board::{Board, MOST_SLOTS, Memory, OwnedMemory, Slot, most_moves};
 pub use body::BodyPiece;
 #[cfg(feature = "collect")]
@@ -211,7 +220,7 @@ pub use memory::{HostMemory, PageMemory};
 pub use owner_names::OwnerNames;
 pub use persist::Persistence;
 pub use restore::{Resumed, TimeSource};
-pub use time_server::Datagrams;
+pub use time_server::{Datagrams, Timekeeping};
 pub use totals::{Failure, Totals};
 
 use core::cell::{RefCell, RefMut};
@@ -424,6 +433,11 @@ impl<'a, B: Board> Probe<'a, B> {
         Membership { probe: self }
     }
 
+    /// What time it is, and who says so.
+    pub fn time(&self) -> Timekeeping<'_, 'a, B> {
+        Timekeeping { probe: self }
+    }
+
     /// The board it runs on.
     pub fn board(&self) -> &B {
         &self.board
@@ -442,13 +456,6 @@ impl<'a, B: Board> Probe<'a, B> {
     /// The image it runs on.
     pub fn image(&self) -> &Image<'a> {
         &self.setup.image
-    }
-
-    /// Seconds since 1970, once that is certain; never before the moment that the store knows, if a
-    /// time server or three hosts gave that, unless a time server says so now.
-    pub fn unix_time(&self) -> Option<u64> {
-        let now = self.board.now();
-        self.state().clock.certain(now)
     }
 
     /// What happened so far.

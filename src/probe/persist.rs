@@ -302,7 +302,7 @@ impl<B: Board> Persistence<'_, '_, B> {
         let board = &self.probe.board;
         loop {
             board.sleep_until(board.now() + FLUSH_PERIOD).await;
-            self.probe.date_the_past();
+            self.probe.time().date_the_past();
             self.flush(store).await;
         }
     }

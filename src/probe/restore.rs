@@ -6,7 +6,7 @@ use super::persist::Persistence;
 use super::redirects::Subject;
 use super::setup::Setup;
 use super::visit::restored_move;
-use super::{Board, Event, Probe, State};
+use super::{Board, Event, State};
 use crate::fetch::Scheme;
 use crate::fetch::robots::{Access, HostRobots};
 use crate::scheduler::{HostMemo, PageSettings};
@@ -94,7 +94,7 @@ impl<B: Board> Persistence<'_, '_, B> {
             state.scheduler.begin_ahead(new);
             state.persist.root_unsaved = true;
         }
-        probe.date_the_past();
+        probe.time().date_the_past();
         probe.board.log(&Event::Resumed(resumed));
         resumed
     }
@@ -253,7 +253,7 @@ impl State<'_> {
 
     /// Puts what an earlier run dated in its place in time, and marks what this one has done
     /// without knowing the date to be stored again.
-    fn date_records(&mut self, setup: &Setup<'_>, now: Instant) {
+    pub(super) fn date_records(&mut self, setup: &Setup<'_>, now: Instant) {
         let pages = self.known.pages.iter_mut().enumerate();
         for (index, page) in pages.take(setup.page_places()) {
             let Some(id) = self.scheduler.page_id(index) else {
@@ -291,7 +291,7 @@ impl State<'_> {
     }
 
     /// A time server said what time it is.
-    fn set_time(&mut self, unix: u64, setup: &Setup<'_>, now: Instant) {
+    pub(super) fn set_time(&mut self, unix: u64, setup: &Setup<'_>, now: Instant) {
         if self.clock.set(unix, now) {
             // What hosts had been believed about is stored again, under its right date.
             self.persist.dated = false;
@@ -313,36 +313,5 @@ impl State<'_> {
         {
             self.scheduler.set_clock(local, now);
         }
-    }
-}
-
-impl<B: Board> Probe<'_, B> {
-    /// A time server said what time it is, in seconds since 1970. It is believed, whatever hosts
-    /// say.
-    pub fn set_time(&self, unix: u64) {
-        let now = self.board.now();
-        self.state().set_time(unix, &self.setup, now);
-        self.date_the_past();
-    }
-
-    /// If the date has become certain, everything that was dated gets its place in time.
-    #[inline(never)] // Once for all callers.
-    pub(super) fn date_the_past(&self) {
-        let now = self.board.now();
-        let state = &mut *self.state();
-        let certain = !state.persist.dated && state.clock.is_certain(now);
-        let Some(unix) = state.clock.unix(now).filter(|_| certain) else {
-            return;
-        };
-        state.date_records(&self.setup, now);
-        let from = if state.clock.is_by_server() {
-            TimeSource::Server
-        } else {
-            TimeSource::Hosts
-        };
-        self.board.log(&Event::Clock {
-            unix: unix.min(u32::MAX.into()) as u32,
-            from,
-        });
     }
 }

@@ -68,7 +68,7 @@ pub async fn listen<B: Board>(probe: &Probe<'_, B>, stack: Stack<'static>) {
 /// Takes one datagram in.
 fn take<B: Board>(probe: &Probe<'_, B>, bytes: &[u8]) -> Result<(), DatagramError> {
     let now = probe.board().now();
-    let unix = probe.unix_time();
+    let unix = probe.time().unix();
     let datagram = inbox(|inbox| inbox.hear(bytes, unix, now))?;
     let Some(page) = probe.page_at(datagram.url) else {
         BoardEvent::PushUnlisted { url: datagram.url }.emit();

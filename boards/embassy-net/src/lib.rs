@@ -91,7 +91,8 @@ pub async fn keep_time<B: Board>(stack: Stack<'static>, probe: &Probe<'_, B>) {
     let mut send = [0; LONGEST_TIME];
     let socket = UdpSocket::new(stack, &mut heard, &mut receive, &mut said, &mut send);
     probe
-        .keep_time(SEED.lock(Cell::get), &mut Names(stack), &mut Udp(socket))
+        .time()
+        .keep(SEED.lock(Cell::get), &mut Names(stack), &mut Udp(socket))
         .await
 }
 

@@ -46,7 +46,7 @@ fn run_and(setting: &Setting, seconds: u64, mut act: impl FnMut(&WorldProbe<'_, 
 fn an_added_page_is_visited_like_any_other() {
     let mut number = None;
     let world = run_and(&two_hosts(), 60, |probe| {
-        number = Some(probe.add_page(Page::new(7, "http://b.test/new")));
+        number = Some(probe.additions().add(Page::new(7, "http://b.test/new")));
     });
     // Behind the three of the list, at the host that its URL names.
     assert_eq!(number, Some(Ok(3)));
@@ -62,7 +62,8 @@ fn an_added_page_is_visited_like_any_other() {
 fn robots_rules_hold_for_added_pages() {
     let world = run_and(&two_hosts(), 10, |probe| {
         probe
-            .add_page(Page::new(0, "http://a.test/private/x"))
+            .additions()
+            .add(Page::new(0, "http://a.test/private/x"))
             .expect("room");
     });
     assert_eq!(world.asked("a.test", "/private/x"), []);
@@ -78,8 +79,8 @@ fn pages_that_were_removed_are_not_asked_for() {
         // Whichever is in flight stays.
         let removed = [0, 1]
             .into_iter()
-            .find(|page| probe.remove_page(*page).is_ok());
-        let added = probe.add_page(Page::new(0, "http://a.test/instead"));
+            .find(|page| probe.additions().remove(*page).is_ok());
+        let added = probe.additions().add(Page::new(0, "http://a.test/instead"));
         taken = Some((removed, added));
     });
     let Some((Some(removed), Ok(added))) = taken else {
@@ -102,7 +103,7 @@ fn pages_that_were_removed_are_not_asked_for() {
 #[test]
 fn what_cannot_be_added_is_said() {
     run_and(&two_hosts(), 30, |probe| {
-        let add = |url| probe.add_page(Page::new(0, url));
+        let add = |url| probe.additions().add(Page::new(0, url));
         assert_eq!(add("ftp://a.test/"), Err(AddError::Url));
         assert_eq!(add("http://c.test/"), Err(AddError::UnknownHost));
         assert_eq!(add("http://a.test:81/"), Err(AddError::UnknownHost));
@@ -110,13 +111,13 @@ fn what_cannot_be_added_is_said() {
             weight: 0.0,
             ..Page::new(0, "http://a.test/x")
         };
-        assert_eq!(probe.add_page(weightless), Err(AddError::Settings));
+        assert_eq!(probe.additions().add(weightless), Err(AddError::Settings));
         assert_eq!(add("http://a.test/x"), Ok(3));
         assert_eq!(add("http://a.test/y"), Ok(4));
         assert_eq!(add("http://a.test/z"), Err(AddError::Full));
-        assert_eq!(probe.remove_page(9), Err(AddError::Missing));
-        assert_eq!(probe.remove_page(4), Ok(()));
-        assert_eq!(probe.remove_page(4), Err(AddError::Missing));
+        assert_eq!(probe.additions().remove(9), Err(AddError::Missing));
+        assert_eq!(probe.additions().remove(4), Ok(()));
+        assert_eq!(probe.additions().remove(4), Err(AddError::Missing));
         assert_eq!(add("http://a.test/z"), Ok(4));
     });
 }

@@ -91,7 +91,8 @@ pub async fn keep_time<B: Board>(probe: &Probe<'_, B>) -> ! {
     loop {
         let uptime = Instant::now().as_secs();
         let start = probe
-            .unix_time()
+            .time()
+            .unix()
             .filter(|unix| *unix >= BUILT)
             .map(|unix| unix.saturating_sub(uptime));
         DATE.lock(|date| date.set(start));

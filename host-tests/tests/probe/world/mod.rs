@@ -554,7 +554,7 @@ impl Setting {
             }
             work.push(Box::pin(async { probe.keep_house().await }));
             work.push(Box::pin(async {
-                probe.keep_time(7, &mut names, &mut wire).await
+                probe.time().keep(7, &mut names, &mut wire).await
             }));
             if let Some(log) = &mut log {
                 let probe = &probe;
