@@ -57,6 +57,7 @@
 //! | [`Probe::persistence`] | what is kept over a power cut |
 //! | [`Probe::time`] | what time it is; to ask a time server |
 //! | `Probe::additions` | pages that come and go while it runs (feature `additions`) |
+//! | `Probe::found` | what was found beyond the list (feature `discover`) |
 //! | `Probe::membership` | what the planner of a fleet may know and decide (feature `fleet`) |
 //!
 //! # What a firmware of one's own can do besides
@@ -207,8 +208,8 @@ pub use body::BodyPiece;
 pub use collecting::CollectingSlot;
 #[cfg(feature = "discover")]
 pub use discovering::{
-    DiscoveryMemory, FoundEvent, FoundHost, FoundPage, FoundTotals, LoggedFoundEvent, SCOUTS,
-    TextSource, TextsKept,
+    DiscoveryMemory, FoundEvent, FoundHost, FoundPage, FoundPages, FoundTotals, LoggedFoundEvent,
+    SCOUTS, TextSource, TextsKept,
 };
 pub use event::{BoardEvent, Event, Flags, LoggedBoardEvent, LoggedEvent};
 #[cfg(feature = "fleet")]
@@ -486,7 +487,7 @@ impl<'a, B: Board> Probe<'a, B> {
         };
         self.board.log(&plan);
         #[cfg(feature = "discover")]
-        self.report_found();
+        self.found().report();
     }
 
     /// How often something happened, by the scheduler's own count.

@@ -1,8 +1,8 @@
 //! What a robots.txt says of pages whose URLs are not in the image: they are held against it while
 //! it streams by, some at a time.
 
-use super::{Discovery, Kind, ProbeParts, UrlText};
-use crate::discover::Candidate;
+use super::{Kind, ProbeParts, UrlText};
+use crate::discover::{Candidate, Frontier};
 use crate::fetch::robots::{Access, Judge, Verdict};
 use crate::fetch::{Head, Url};
 use crate::probe::verdicts::{FOUND_JUDGES, Judges};
@@ -33,7 +33,10 @@ impl JudgedTexts {
             return Self::default();
         }
         let now = probe.board.now();
-        let judged = probe.discover(|discovery, pages| discovery.unjudged(pages, visit, page, now));
+        let judged = probe.discover(|discovery, pages| {
+            let frontier = &discovery.urls.frontier;
+            unjudged(frontier, pages, visit, page, now)
+        });
         judged.unwrap_or_default()
     }
 
@@ -61,100 +64,102 @@ impl JudgedTexts {
         head: &Head,
     ) {
         if self.is_robots {
-            probe.discover(|discovery, pages| discovery.judge(pages, judges, self, head));
+            probe.discover(|discovery, pages| {
+                let frontier = &mut discovery.urls.frontier;
+                judge(frontier, pages, judges, self, head);
+            });
         }
     }
 }
 
-impl Discovery<'_> {
-    /// What the robots.txt that a visit asks for should judge.
-    #[inline(never)] // Out of the futures' code, which would be larger.
-    fn unjudged(
-        &self,
-        pages: &ProbeParts<'_, '_>,
-        visit: &PageVisit<'_>,
-        page: u16,
-        now: Instant,
-    ) -> JudgedTexts {
-        let mut judged = JudgedTexts {
-            is_robots: true,
-            ..JudgedTexts::default()
-        };
-        let host = visit.host();
-        let found = &pages.setup.found;
-        // A robots.txt says nothing of the other scheme's pages.
-        let scheme = |url: &str| Url::parse(url).ok().map(|url| url.scheme());
-        let governs = |url: &UrlText| scheme(url) == scheme(visit.url());
-        if let Ok(url) = Url::parse(visit.url()) {
-            let memory = pages.known.origins.hosts.get(usize::from(host));
-            let known = memory.map(|host| host.robots(url.scheme()).access(now));
-            judged.expired = (known == Some(Access::Unknown)).then_some(host);
-        }
-        for place in found.on_host(host) {
-            let memory = pages.known.pages.get(place);
-            let unknown = judged.expired.is_some()
-                || memory.is_some_and(|page| page.verdict == Verdict::Unknown);
-            let digest = self.frontier.bank().digest(place);
-            let is_other = place != usize::from(page) && found.kind(place) == Kind::Kept;
-            let url = || found.url(place).filter(governs);
-            if unknown && is_other && !judged.add(digest, url()) {
-                return judged;
-            }
-        }
-        // The most important ones of those that nobody has judged.
-        while judged.texts.len() < FOUND_JUDGES {
-            let is_judged = |digest: u32| judged.texts.iter().any(|(other, _)| *other == digest);
-            let wanted = |one: &Candidate| {
-                let unjudged = judged.expired.is_some() || one.verdict() == Verdict::Unknown;
-                let unknown = unjudged && one.host() == host;
-                (unknown && !is_judged(one.digest())).then_some(one.income())
-            };
-            let best = self.frontier.candidates().best(wanted);
-            let Some((digest, text)) = best.map(|best| (best.digest(), best.text())) else {
-                return judged;
-            };
-            // What cannot be judged takes a place, too: it would be the best again.
-            let url = found.text(text).filter(governs).unwrap_or_default();
-            if !judged.add(digest, Some(url)) {
-                return judged;
-            }
-        }
-        judged
+/// What the robots.txt that a visit asks for should judge.
+#[inline(never)] // Out of the futures' code, which would be larger.
+fn unjudged(
+    frontier: &Frontier<'_>,
+    pages: &ProbeParts<'_, '_>,
+    visit: &PageVisit<'_>,
+    page: u16,
+    now: Instant,
+) -> JudgedTexts {
+    let mut judged = JudgedTexts {
+        is_robots: true,
+        ..JudgedTexts::default()
+    };
+    let host = visit.host();
+    let found = &pages.setup.found;
+    // A robots.txt says nothing of the other scheme's pages.
+    let scheme = |url: &str| Url::parse(url).ok().map(|url| url.scheme());
+    let governs = |url: &UrlText| scheme(url) == scheme(visit.url());
+    if let Ok(url) = Url::parse(visit.url()) {
+        let memory = pages.known.origins.hosts.get(usize::from(host));
+        let known = memory.map(|host| host.robots(url.scheme()).access(now));
+        judged.expired = (known == Some(Access::Unknown)).then_some(host);
     }
-
-    #[inline(never)] // Out of the futures' code, which would be larger.
-    fn judge(
-        &mut self,
-        pages: &mut ProbeParts<'_, '_>,
-        judges: &Judges<'_>,
-        judged: &JudgedTexts,
-        head: &Head,
-    ) {
-        if (300..400).contains(&head.status) {
-            return;
+    for place in found.on_host(host) {
+        let memory = pages.known.pages.get(place);
+        let unknown =
+            judged.expired.is_some() || memory.is_some_and(|page| page.verdict == Verdict::Unknown);
+        let digest = frontier.bank().digest(place);
+        let is_other = place != usize::from(page) && found.kind(place) == Kind::Kept;
+        let url = || found.url(place).filter(governs);
+        if unknown && is_other && !judged.add(digest, url()) {
+            return judged;
         }
-        let access = match Access::from_status(Some(head.status)) {
-            Access::Rules if head.encoded => return,
-            access @ (Access::Rules | Access::AllowAll) => access,
-            Access::DenyAll | Access::Unknown => return,
+    }
+    // The most important ones of those that nobody has judged.
+    while judged.texts.len() < FOUND_JUDGES {
+        let is_judged = |digest: u32| judged.texts.iter().any(|(other, _)| *other == digest);
+        let wanted = |one: &Candidate| {
+            let unjudged = judged.expired.is_some() || one.verdict() == Verdict::Unknown;
+            let unknown = unjudged && one.host() == host;
+            (unknown && !is_judged(one.digest())).then_some(one.income())
         };
-        if let Some(host) = judged.expired {
-            let all = self.frontier.candidates_mut().iter_mut();
-            all.filter(|one| one.host() == host)
-                .for_each(|one| one.set_verdict(Verdict::Unknown));
+        let best = frontier.candidates().best(wanted);
+        let Some((digest, text)) = best.map(|best| (best.digest(), best.text())) else {
+            return judged;
+        };
+        // What cannot be judged takes a place, too: it would be the best again.
+        let url = found.text(text).filter(governs).unwrap_or_default();
+        if !judged.add(digest, Some(url)) {
+            return judged;
         }
-        for (digest, verdict) in judges.found(access) {
-            if let Some(place) = self.frontier.bank().find(digest) {
-                if let Some(page) = pages.known.pages.get_mut(usize::from(place)) {
-                    page.save_if(page.verdict != verdict);
-                    page.verdict = verdict;
-                }
-                continue;
+    }
+    judged
+}
+
+/// Takes over what a robots.txt says of URLs.
+#[inline(never)] // Out of the futures' code, which would be larger.
+fn judge(
+    frontier: &mut Frontier<'_>,
+    pages: &mut ProbeParts<'_, '_>,
+    judges: &Judges<'_>,
+    judged: &JudgedTexts,
+    head: &Head,
+) {
+    if (300..400).contains(&head.status) {
+        return;
+    }
+    let access = match Access::from_status(Some(head.status)) {
+        Access::Rules if head.encoded => return,
+        access @ (Access::Rules | Access::AllowAll) => access,
+        Access::DenyAll | Access::Unknown => return,
+    };
+    if let Some(host) = judged.expired {
+        let all = frontier.candidates_mut().iter_mut();
+        all.filter(|one| one.host() == host)
+            .for_each(|one| one.set_verdict(Verdict::Unknown));
+    }
+    for (digest, verdict) in judges.found(access) {
+        if let Some(place) = frontier.bank().find(digest) {
+            if let Some(page) = pages.known.pages.get_mut(usize::from(place)) {
+                page.save_if(page.verdict != verdict);
+                page.verdict = verdict;
             }
-            let candidates = self.frontier.candidates_mut();
-            if let Some(candidate) = candidates.find_mut(digest) {
-                candidate.set_verdict(verdict);
-            }
+            continue;
+        }
+        let candidates = frontier.candidates_mut();
+        if let Some(candidate) = candidates.find_mut(digest) {
+            candidate.set_verdict(verdict);
         }
     }
 }

@@ -1,21 +1,16 @@
 //! What a body leads to, as it streams by: links of a page, pages of a sitemap, sitemaps of a
 //! robots.txt.
 
+use super::page_links::{PageLinks, Sink};
+use super::robots_lines::RobotsLines;
 use super::{Discovery, FoundEvent, Kind, ProbeParts};
-use crate::discover::{Directives, Link, LinkKind, LinkReader, LinkSink, TextPlace, digest};
+use crate::discover::{LinkReader, LinkSink as _};
 use crate::feed::{FeedEntry, FeedError, FeedReader};
 use crate::fetch::{Head, Url};
 use crate::probe::redirects::spell;
-use crate::probe::setup::Setup;
 use crate::probe::visit::PageVisit;
 use crate::probe::{Board, Probe};
-use crate::rank::{FoundWords, WordReader};
 use crate::store::LONGEST_TEXT;
-
-/// Links of a page that count; its first ones.
-const MOST_LINKS: usize = 128;
-/// Room for a base and a link.
-const RESOLVED: usize = 512;
 
 /// Who reads a body.
 #[derive(Debug)]
@@ -27,21 +22,6 @@ enum Reader<'v> {
     /// A sitemap, or a teller, which names pages in the same way.
     Sitemap(FeedReader),
     Robots(RobotsLines),
-}
-
-/// What the links of a page come to.
-#[derive(Debug, Default)]
-pub(super) struct PageLinks {
-    /// Digests of what it links to, each once.
-    pub links: heapless::Vec<u32, MOST_LINKS>,
-    /// Bits of those that lead to the page's own part of its host.
-    pub near: u128,
-    pub directives: Directives,
-    /// Words of the topic that it holds.
-    about: FoundWords,
-    words: WordReader,
-    /// It names another URL as its own.
-    pub has_another_canonical: bool,
 }
 
 /// Reads what comes for a visit, beside the fingerprint or the robots rules.
@@ -134,7 +114,7 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                         Ok(entry) => {
                             probe.discover(|discovery, pages| {
                                 let from = (&base, host);
-                                discovery.listed_in_sitemap(pages, &probe.board, from, &entry);
+                                listed_in_sitemap(discovery, pages, &probe.board, from, &entry);
                             });
                         }
                         Err(why) => return self.leave_unread(&base, why),
@@ -143,7 +123,9 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
             }
             Reader::Robots(lines) => lines.take(bytes, &mut |sitemap| {
                 probe.discover(|discovery, pages| {
-                    discovery.sitemap_named(pages.setup, &base, sitemap);
+                    discovery
+                        .sitemaps
+                        .name_in_robots(pages.setup, &base, sitemap);
                 });
             }),
         }
@@ -155,7 +137,8 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
         let is_sitemap = self.probe.setup.found.kind(self.page.into()) == Kind::Sitemap;
         if !is_sitemap {
             let page = self.page;
-            (self.probe).discover(|discovery, _| discovery.frontier.visited(page, &[]));
+            self.probe
+                .discover(|discovery, _| discovery.urls.frontier.visited(page, &[]));
         } else if let Some(url) = spell(base) {
             self.probe
                 .board
@@ -188,33 +171,40 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                         let about = found.about.and(all.words_of(&base));
                         page.set_worth(all.worth_of(&base, about));
                     }
-                    probe.discover(|discovery, _| discovery.spend(self.page, found));
+                    probe.discover(|discovery, _| {
+                        found.spend(&mut discovery.urls.frontier, self.page);
+                        found.note_wish(&mut discovery.scouts.unwilling, self.page);
+                    });
                 } else {
                     // Its links are not known this time, what it wants is.
-                    probe.discover(|discovery, _| discovery.note_wish(self.page, found));
+                    probe.discover(|discovery, _| {
+                        found.note_wish(&mut discovery.scouts.unwilling, self.page);
+                    });
                 }
             }
             Reader::Sitemap(reader) => {
                 if let Some(entry) = reader.finish() {
                     probe.discover(|discovery, pages| {
-                        discovery.listed_in_sitemap(pages, &probe.board, (&base, host), &entry);
+                        listed_in_sitemap(discovery, pages, &probe.board, (&base, host), &entry);
                     });
                 }
                 let page = self.page;
                 probe.discover(
                     |discovery, pages| match pages.setup.found.kind(page.into()) {
-                        Kind::Sitemap if is_version => discovery.sitemap_ends(pages.setup),
+                        Kind::Sitemap if is_version => discovery.sitemaps.end(pages.setup),
                         Kind::Sitemap => {}
                         // What links to a teller have brought it does not stay there: it links to
                         // nobody.
-                        _ => discovery.frontier.visited(page, &[]),
+                        _ => discovery.urls.frontier.visited(page, &[]),
                     },
                 );
             }
             Reader::Robots(lines) => {
                 let mut named = |sitemap: &[u8]| {
                     probe.discover(|discovery, pages| {
-                        discovery.sitemap_named(pages.setup, &base, sitemap);
+                        discovery
+                            .sitemaps
+                            .name_in_robots(pages.setup, &base, sitemap);
                     });
                 };
                 lines.take(b"\n", &mut named);
@@ -227,190 +217,30 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
     }
 }
 
-/// Meets the links of a page.
-struct Sink<'s, 'p, 'a, 'v, B> {
-    probe: &'p Probe<'a, B>,
-    host: u16,
-    base: Url<'v>,
-    found: &'s mut PageLinks,
-}
-
-impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
-    fn link(&mut self, link: &Link<'_>) {
-        if link.kind == LinkKind::Feed {
-            #[cfg(feature = "hints")]
-            self.hear_of_feed(link);
-            return;
-        }
-        let found = &mut *self.found;
-        if link.nofollow || found.directives.nofollow || found.links.is_full() {
-            return;
-        }
-        let mut text = [0; RESOLVED];
-        let Ok(url) = link.resolve(&self.base, &mut text) else {
-            return;
-        };
-        let own = digest(&self.base, &self.probe.setup.config.key);
-        let other = digest(&url, &self.probe.setup.config.key);
-        if own == other {
-            return;
-        }
-        if link.kind == LinkKind::Canonical {
-            found.has_another_canonical = true;
-        }
-        let topic = &self.probe.setup.found.ranking.topic;
-        let about = match topic.is_empty() {
-            true => FoundWords::default(),
-            false => topic
-                .in_text(link.anchor)
-                .and(self.probe.setup.found.words_of(&url)),
-        };
-        if found.links.contains(&other) {
-            return;
-        }
-        let met = self.probe.discover(|discovery, pages| {
-            let from = (&self.base, self.host);
-            discovery.meet(pages, &self.probe.board, (&url, about), from)
-        });
-        if let Some(other) = met.flatten() {
-            if is_near(&self.base, &url) {
-                self.found.near |= 1 << self.found.links.len();
-            }
-            // There is room.
-            let _ = self.found.links.push(other);
-        }
+/// A sitemap lists a page of its own host, or another sitemap.
+fn listed_in_sitemap(
+    discovery: &mut Discovery<'_>,
+    pages: &mut ProbeParts<'_, '_>,
+    board: &impl Board,
+    (sitemap, host): (&Url<'_>, u16),
+    entry: &FeedEntry<'_>,
+) {
+    let mut text = [0; LONGEST_TEXT];
+    let Ok(url) = sitemap.join(entry.url, &mut text) else {
+        return;
+    };
+    // What it says of others is not believed.
+    if !url.same_server(sitemap) {
+        return;
     }
-
-    fn directives(&mut self, directives: Directives) {
-        self.found.directives = self.found.directives.and(directives);
+    if entry.is_sitemap {
+        return discovery.sitemaps.name_part(pages.setup, &url);
     }
-
-    fn text(&mut self, _: TextPlace, text: &[u8]) {
-        let topic = &self.probe.setup.found.ranking.topic;
-        let found = self.found.words.update(topic, text);
-        self.found.about = self.found.about.and(found);
-    }
-
-    fn text_ends(&mut self) {
-        let topic = &self.probe.setup.found.ranking.topic;
-        self.found.about = self.found.about.and(self.found.words.finish(topic));
-    }
-}
-
-#[cfg(feature = "hints")]
-impl<B: Board> Sink<'_, '_, '_, '_, B> {
-    /// The page says where the feed of its host is.
-    fn hear_of_feed(&self, link: &Link<'_>) {
-        let mut text = [0; RESOLVED];
-        let url = link.resolve(&self.base, &mut text).ok();
-        if let Some(feed) = url.and_then(|url| spell(&url)) {
-            let now = self.probe.board.now();
-            let mut state = self.probe.state();
-            state
-                .known
-                .hear_of_feed(&self.probe.setup, self.host, &feed, now);
-        }
-    }
-}
-
-/// Are two URLs in the same part of a host, below its front pages? Calendars are, and sessions.
-fn is_near(one: &Url<'_>, other: &Url<'_>) -> bool {
-    part_of(one) == part_of(other) && part_of(one).is_some() && one.same_server(other)
-}
-
-/// The first directory of a URL's path and whether it has a query; `None` at the top of a host.
-pub(super) fn part_of<'u>(url: &Url<'u>) -> Option<(&'u str, bool)> {
-    let target = url.path_and_query();
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let below = path.strip_prefix('/').unwrap_or(path);
-    let first = below.split_once('/').map_or("", |(first, _)| first);
-    let has_query = !query.is_empty();
-    (has_query || !first.is_empty()).then_some((first, has_query))
-}
-
-impl Discovery<'_> {
-    /// A sitemap lists a page of its own host, or another sitemap.
-    fn listed_in_sitemap(
-        &mut self,
-        pages: &mut ProbeParts<'_, '_>,
-        board: &impl Board,
-        (sitemap, host): (&Url<'_>, u16),
-        entry: &FeedEntry<'_>,
-    ) {
-        let mut text = [0; LONGEST_TEXT];
-        let Ok(url) = sitemap.join(entry.url, &mut text) else {
-            return;
-        };
-        // What it says of others is not believed.
-        if !url.same_server(sitemap) {
-            return;
-        }
-        if entry.is_sitemap {
-            return self.add_part(pages.setup, &url);
-        }
-        // The host vouches for it: it counts as seen twice.
-        let about = pages.setup.found.words_of(&url);
-        let first = self.meet(pages, board, (&url, about), (sitemap, host));
-        if first.is_some() {
-            let _ = self.meet(pages, board, (&url, about), (sitemap, host));
-        }
-    }
-
-    /// A robots.txt names a sitemap.
-    fn sitemap_named(&mut self, setup: &Setup<'_>, robots: &Url<'_>, url: &[u8]) {
-        let mut text = [0; LONGEST_TEXT];
-        if let Ok(url) = robots.join(url, &mut text)
-            && url.same_server(robots)
-        {
-            self.add_sitemap(setup, &url);
-        }
-    }
-
-    /// A page was read to its end: its cash goes to what it links to.
-    fn spend(&mut self, page: u16, found: &PageLinks) {
-        let links = match found.directives.nofollow {
-            true => &[][..],
-            false => &found.links,
-        };
-        self.frontier.visited_at(page, links, found.near);
-        self.note_wish(page, found);
-    }
-
-    /// A page says whether it wants to be kept.
-    fn note_wish(&mut self, page: u16, found: &PageLinks) {
-        let unwilling = found.directives.noindex || found.has_another_canonical;
-        self.set_unwilling(page, unwilling);
-    }
-}
-
-/// Finds the lines `Sitemap: URL` of a robots.txt.
-#[derive(Debug, Default)]
-struct RobotsLines {
-    line: heapless::Vec<u8, LONGEST_TEXT>,
-    /// The line is too long.
-    long: bool,
-    has_named: bool,
-}
-
-impl RobotsLines {
-    fn take(&mut self, bytes: &[u8], named: &mut dyn FnMut(&[u8])) {
-        const FIELD: &[u8] = b"sitemap:";
-        for byte in bytes {
-            if !matches!(byte, b'\r' | b'\n') {
-                self.long |= !byte.is_ascii() || self.line.push(*byte).is_err();
-                continue;
-            }
-            if let Some((field, url)) = self.line.split_at_checked(FIELD.len())
-                && field.eq_ignore_ascii_case(FIELD)
-                && !self.long
-            {
-                let url = url.trim_ascii();
-                let end = url.iter().position(|byte| matches!(byte, b'#' | b' '));
-                self.has_named = true;
-                named(url.get(..end.unwrap_or(url.len())).unwrap_or_default());
-            }
-            self.line.clear();
-            self.long = false;
-        }
+    let urls = &mut discovery.urls;
+    // The host vouches for it: it counts as seen twice.
+    let about = pages.setup.found.words_of(&url);
+    let first = urls.meet(pages, board, (&url, about), (sitemap, host));
+    if first.is_some() {
+        let _ = urls.meet(pages, board, (&url, about), (sitemap, host));
     }
 }

@@ -14,48 +14,67 @@
 //!
 //! | file | what is decided there |
 //! |---|---|
-//! | `links.rs` | what a body leads to |
-//! | `meeting.rs` | which URLs may become candidates |
-//! | `scouts.rs` | which candidate is looked at, and who gives way to whom |
+//! | `links.rs`, `page_links.rs`, `robots_lines.rs` | what a body leads to |
+//! | `urls.rs`, `queue.rs` | which URLs may become candidates; which wait for the log |
+//! | `scouts.rs`, `trials.rs` | which candidate is looked at, and what becomes of it |
+//! | `kept.rs` | which pages are kept, and who gives way to whom |
 //! | `judged.rs` | what a robots.txt says of candidates |
 //! | `sitemaps.rs` | which sitemap is read next, and which parts of an index |
 //! | `pages.rs` | nothing: it fills and frees places of the probe's pages and hosts |
-//! | `texts.rs` | what is written to the log, and what a restart makes of it |
+//! | `texts.rs`, `earned.rs` | what is written to the log, and what stands beside each URL |
+//! | `restored.rs` | what a restart makes of the log |
 //! | `found.rs` | how the rest of the probe sees found pages and hosts |
+//! | `handle.rs` | nothing: what was found, for who owns the probe |
+//!
+//! What changes is in parts that own it: [`KnownUrls`], [`Scouts`], [`KeptPages`], [`Sitemaps`] and
+//! [`Renewal`]. A function that needs another part than its own has it in its signature.
 
+mod earned;
 mod event;
 mod found;
+mod handle;
 mod judged;
+mod kept;
 mod links;
-mod meeting;
+mod page_links;
 mod pages;
 mod queue;
+mod restored;
+mod robots_lines;
 mod scouts;
 mod sitemaps;
 mod texts;
+mod trials;
+mod urls;
 
 pub use event::{FoundEvent, LoggedFoundEvent};
 pub(super) use found::{Found, UrlText};
 pub use found::{FoundHost, FoundPage, TextSource};
+pub use handle::FoundPages;
 pub(super) use judged::JudgedTexts;
 pub(super) use links::Reading;
 use pages::ProbeParts;
-pub use texts::TextsKept;
+pub use restored::TextsKept;
 
 use core::cell::RefCell;
 
 use super::setup::Setup;
-use super::{Board, Event, Probe};
-use crate::discover::{self, DiscoverySettings, Doorkeeper, Frontier, FrontierSettings, digest};
+use super::{Board, Probe};
+use crate::discover::{self, DiscoverySettings, Frontier, FrontierSettings, digest};
 use crate::fetch::Url;
+use crate::fetch::robots::Verdict;
 use crate::image::Tag;
 use crate::math::lesser;
 use crate::rank::{Measure, Ranking};
+use crate::scheduler::Outcome;
 use crate::time::{Duration, Instant};
 use found::Kind;
+use kept::KeptPages;
 use queue::UrlQueue;
+use scouts::{Fate, Scouts, is_under_way};
 use sitemaps::Sitemaps;
-use texts::RENEW;
+use texts::Renewal;
+use urls::KnownUrls;
 
 /// Candidates that are looked at at the same time, each in a place beyond those of the collection.
 pub const SCOUTS: usize = 8;
@@ -99,25 +118,16 @@ pub struct FoundTotals {
 /// What changes as pages are found.
 #[derive(Debug)]
 pub(super) struct Discovery<'a> {
-    wanted: DiscoverySettings<'a>,
-    frontier: Frontier<'a>,
-    queue: UrlQueue<'a>,
-    /// Visits to scouts that came to nothing, by parts of hosts …
-    vain: Doorkeeper<&'a mut [u8]>,
-    /// … and those that replaced another page.
-    won: Doorkeeper<&'a mut [u8]>,
-    /// How many scouts are under way.
-    scouts: usize,
-    /// Which of them wait, and which were read.
+    /// Which URLs are known.
+    urls: KnownUrls<'a>,
+    /// Who is being looked at.
+    scouts: Scouts<'a>,
+    /// Which pages are kept.
+    kept: KeptPages<'a>,
+    /// Which sitemaps wait, and which were read.
     sitemaps: Sitemaps,
-    /// No page's PageRank is multiplied by less.
-    lowest_factor: f32,
-    /// Pages that were visited and do not want to be kept.
-    unwilling: heapless::Vec<u16, SCOUTS>,
-    totals: FoundTotals,
-    /// When importances in the log are compared with those of today, and how long after that again.
-    renew_at: Instant,
-    renew_after: Duration,
+    /// When importances in the log are compared with those of today.
+    renewal: Renewal,
 }
 
 impl<'a, B: Board> Probe<'a, B> {
@@ -181,94 +191,20 @@ impl<'a, B: Board> Probe<'a, B> {
                 frontier.keep(index as u16, digest(&url, key));
             }
         }
-        let half = memory.trials.len() / 2;
-        let (vain, won) = memory.trials.split_at_mut(half);
         let discovery = Discovery {
-            frontier,
-            queue: UrlQueue::new(memory.queue),
-            vain: Doorkeeper::new(vain),
-            won: Doorkeeper::new(won),
-            scouts: 0,
-            sitemaps: Sitemaps::NONE,
-            lowest_factor: self.setup.lowest_factor(),
-            unwilling: heapless::Vec::new(),
-            totals: FoundTotals {
-                pages: image.pages() as u16,
-                places: places as u16,
-                ..FoundTotals::default()
-            },
-            renew_at: self.board.now() + RENEW,
-            renew_after: RENEW,
-            wanted,
+            urls: KnownUrls::new(wanted.scope, frontier, UrlQueue::new(memory.queue)),
+            scouts: Scouts::new(memory.trials),
+            kept: KeptPages::new(wanted, &self.setup, places as u16),
+            sitemaps: Sitemaps::new(wanted.sitemaps),
+            renewal: Renewal::new(self.board.now()),
         };
         self.state().discovery = Some(discovery);
         self
     }
 
-    /// What was found so far; `None` if nothing is looked for.
-    pub fn found_totals(&self) -> Option<FoundTotals> {
-        let tellers = self.setup.tellers() as u16;
-        self.discover(|discovery, _| FoundTotals {
-            pages: discovery.totals.pages.saturating_sub(tellers),
-            places: discovery.totals.places.saturating_sub(tellers),
-            candidates: discovery.frontier.candidates().len().min(u16::MAX.into()) as u16,
-            ..discovery.totals
-        })
-    }
-
-    /// Logs what was found so far.
-    pub(super) fn report_found(&self) {
-        if let Some(totals) = self.found_totals() {
-            self.board.log(&Event::Collection {
-                pages: totals.pages,
-                places: totals.places,
-                candidates: totals.candidates,
-                found: totals.found,
-                admitted: totals.admitted,
-                replaced: totals.replaced,
-                refused: totals.refused,
-            });
-        }
-    }
-
-    /// Hands every page of the collection to `each`: its number, its URL and its importance, 1 on
-    /// average. Tellers are none. Work: the places, each a read of flash.
-    pub fn each_kept(&self, mut each: impl FnMut(u16, &str, f32)) {
-        for place in 0..self.setup.page_places() {
-            let importance = self.discover(|discovery, _| discovery.importance(place as u16));
-            let Some(importance) = importance else {
-                return;
-            };
-            match self.setup.found.kind(place) {
-                Kind::Listed if self.setup.is_teller(place as u16) => {}
-                Kind::Listed => {
-                    if let Ok(page) = self.setup.image.page(place) {
-                        each(place as u16, page.url, importance);
-                    }
-                }
-                Kind::Kept => {
-                    if let Some(url) = self.setup.found_url(place) {
-                        each(place as u16, &url, importance);
-                    }
-                }
-                Kind::Free | Kind::Scout | Kind::Sitemap => {}
-            }
-        }
-    }
-}
-
-impl<B: Board> Probe<'_, B> {
-    /// The weight of a page, and the changes a day that were learnt of it; `None` before the first
-    /// version.
-    pub fn belief(&self, page: u16) -> (f32, Option<f32>) {
-        let weight = self.setup.page(page.into()).map_or(1.0, |page| page.weight);
-        let state = self.state();
-        let memory = state.known.pages.get(usize::from(page));
-        let is_known = memory.is_some_and(|page| !page.is_new());
-        let id = state.scheduler.page_id(page.into());
-        let estimate = id.and_then(|id| state.scheduler.estimate(id).ok());
-        let rate = estimate.map(|estimate| estimate.rate());
-        (weight, rate.filter(|_| is_known))
+    /// What was found, and what is kept of it.
+    pub fn found(&self) -> FoundPages<'_, 'a, B> {
+        FoundPages { probe: self }
     }
 }
 
@@ -287,25 +223,95 @@ impl Setup<'_> {
 }
 
 impl Discovery<'_> {
-    /// How important the page at a place is, where 1 is what one of the pages that are kept has on
-    /// average. Work: linear in the pages.
-    fn importance(&self, place: u16) -> f32 {
-        let bank = self.frontier.bank();
-        bank.importance(place) / self.mean_importance()
+    /// A turn of a page has ended so; true if others may be looked at now.
+    #[inline(never)] // Out of a function that is long enough.
+    fn turn_ended(
+        &mut self,
+        pages: &mut ProbeParts<'_, '_>,
+        board: &impl Board,
+        page: u16,
+        outcome: Outcome,
+    ) -> bool {
+        if is_under_way(outcome) {
+            return false;
+        }
+        match pages.setup.found.kind(page.into()) {
+            Kind::Scout => self.end_scout(pages, board, page, outcome),
+            Kind::Sitemap => {
+                let _ = kept::free(&mut self.urls.frontier, pages, page, Verdict::Allowed);
+            }
+            Kind::Kept if matches!(outcome, Outcome::Gone | Outcome::Denied) => {
+                self.kept.lose(&mut self.urls, pages, board, page);
+            }
+            // It was willing when it was found. The list's own pages are the owner's choice.
+            Kind::Kept if self.scouts.unwilling.take(page) => {
+                self.kept.lose(&mut self.urls, pages, board, page);
+            }
+            Kind::Kept | Kind::Listed | Kind::Free => {}
+        }
+        self.launch(pages, board.now());
+        true
     }
 
-    /// What the pages that are kept have earned on average. Work: linear in the pages.
-    fn mean_importance(&self) -> f32 {
-        let bank = self.frontier.bank();
-        let all: f32 = bank.places().map(|place| bank.importance(place)).sum();
-        if all > 0.0 {
-            all / bank.len() as f32
-        } else {
-            1.0
+    /// Looks at a candidate, if it is time to, and reads a sitemap, if one waits. Work: linear in
+    /// pages and candidates.
+    fn launch(&mut self, pages: &mut ProbeParts<'_, '_>, now: Instant) {
+        self.sitemaps.begin(&mut self.urls, pages, now);
+        let frontier = &mut self.urls.frontier;
+        if let Some(candidate) = self.scouts.choose(frontier, &self.kept, pages) {
+            self.scouts.begin(frontier, pages, &candidate, now);
         }
     }
 
-    fn has_room(&self) -> bool {
-        self.totals.pages < self.totals.places
+    /// The same, unless candidates are being looked at; true if others may be looked at now.
+    fn launch_first(&mut self, pages: &mut ProbeParts<'_, '_>, now: Instant) -> bool {
+        let are_idle = self.scouts.are_idle();
+        if are_idle {
+            self.launch(pages, now);
+        }
+        are_idle
+    }
+
+    /// A scout has been visited, or could not be.
+    fn end_scout(
+        &mut self,
+        pages: &mut ProbeParts<'_, '_>,
+        board: &impl Board,
+        place: u16,
+        outcome: Outcome,
+    ) {
+        let Self {
+            urls, scouts, kept, ..
+        } = self;
+        let Some(url) = pages.setup.found_url(place.into()) else {
+            return scouts.free(&mut urls.frontier, pages, place, Verdict::Denied);
+        };
+        let fate = scouts.fate(&urls.frontier, kept, pages, place, outcome);
+        if let Some(won) = fate.has_won() {
+            scouts.trials.note(&url, &pages.setup.config.key, won);
+        }
+        let verdict = match fate {
+            Fate::UnderWay => return,
+            Fate::Keep => {
+                scouts.end();
+                return kept.admit(&urls.frontier, pages.setup, board, place, &url);
+            }
+            Fate::Replace(other) => {
+                if kept.evict(urls, pages, board, other, Verdict::Allowed) {
+                    scouts.end();
+                    return kept.admit(&urls.frontier, pages.setup, board, place, &url);
+                }
+                // That page is being fetched: another time.
+                Verdict::Allowed
+            }
+            Fate::Return => Verdict::Allowed,
+            Fate::PutBack => Verdict::Unknown,
+            Fate::Refuse(_) => Verdict::Denied,
+        };
+        scouts.put_back(&mut urls.frontier, pages, place, verdict);
+        if let Fate::Refuse(why) = fate {
+            urls.refused += 1;
+            board.found(&FoundEvent::Refused { why, url: &url });
+        }
     }
 }

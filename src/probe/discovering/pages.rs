@@ -2,6 +2,7 @@
 //! while the probe runs.
 
 use super::{Discovery, Kind};
+use crate::discover::Frontier;
 use crate::fetch::Url;
 use crate::probe::memory::Knowledge;
 use crate::probe::setup::Setup;
@@ -39,7 +40,7 @@ impl<B: Board> Runner<'_, '_, B> {
     /// Asks for a page whole if its links are wanted.
     pub(in crate::probe) fn want_links(&self, page: u16) {
         self.probe
-            .discover(|discovery, pages| discovery.want_links(pages, page));
+            .discover(|discovery, pages| want_links(&discovery.urls.frontier, pages, page));
     }
 
     /// Lets discovery know how a turn ended, and look at others.
@@ -47,10 +48,21 @@ impl<B: Board> Runner<'_, '_, B> {
         let board = &self.probe.board;
         let looks = self
             .probe
-            .discover(|discovery, pages| discovery.looked_at(pages, board, page, outcome));
+            .discover(|discovery, pages| discovery.turn_ended(pages, board, page, outcome));
         if looks == Some(true) {
             self.probe.state().slots.wake_all();
         }
+    }
+}
+
+/// Asks for a page whole if it has cash to hand on: its links are not kept.
+fn want_links(frontier: &Frontier<'_>, pages: &mut ProbeParts<'_, '_>, page: u16) {
+    let bank = frontier.bank();
+    let known = bank.len() + frontier.candidates().len();
+    let mean = bank.total() / known.max(1) as f32;
+    let whole = bank.cash_of(page) >= mean;
+    if let Some(page) = pages.known.page_mut(page) {
+        page.want_whole(whole);
     }
 }
 

@@ -5,11 +5,13 @@
 //! the index waits behind those that were taken, and is read again after some visits to pages:
 //! large indexes are read bit by bit, and take one visit in five at the most.
 
-use super::{Discovery, Kind, ProbeParts, UrlText};
+use super::urls::KnownUrls;
+use super::{Kind, ProbeParts, UrlText};
 use crate::discover::digest;
 use crate::fetch::Url;
 use crate::probe::redirects::spell;
 use crate::probe::setup::Setup;
+use crate::store::LONGEST_TEXT;
 use crate::time::{Duration, Instant};
 
 /// Sitemaps that wait at a time.
@@ -45,6 +47,8 @@ struct Read {
 /// Sitemaps that wait, and those that were read.
 #[derive(Debug)]
 pub(super) struct Sitemaps {
+    /// The owner wants them to be read.
+    are_read: bool,
     waiting: heapless::Vec<Waiting, WAITING>,
     read: heapless::Vec<Read, READ>,
     /// The index that is being read has more parts than there is room for.
@@ -52,11 +56,15 @@ pub(super) struct Sitemaps {
 }
 
 impl Sitemaps {
-    pub(super) const NONE: Self = Self {
-        waiting: heapless::Vec::new(),
-        read: heapless::Vec::new(),
-        has_more: false,
-    };
+    /// None yet; they are read, or not.
+    pub(super) const fn new(are_read: bool) -> Self {
+        Self {
+            are_read,
+            waiting: heapless::Vec::new(),
+            read: heapless::Vec::new(),
+            has_more: false,
+        }
+    }
 
     /// A sitemap waits, unless it does already or there is no room.
     fn add(&mut self, digest: u32, index: u32, url: UrlText) {
@@ -154,35 +162,39 @@ impl Sitemaps {
     }
 }
 
-impl Discovery<'_> {
-    /// A robots.txt names a sitemap: it waits to be read, if any are, and unless enough do.
-    pub(super) fn add_sitemap(&mut self, setup: &Setup<'_>, url: &Url<'_>) {
-        if let Some(text) = self.sitemap_text(url) {
-            let digest = digest(url, &setup.config.key);
-            self.sitemaps.add(digest, 0, text);
+// What robots.txt files and indexes name, and what is read of that.
+impl Sitemaps {
+    /// A robots.txt names a sitemap of its own host: it waits to be read, if any are, and unless
+    /// enough do.
+    pub(super) fn name_in_robots(&mut self, setup: &Setup<'_>, robots: &Url<'_>, url: &[u8]) {
+        let mut text = [0; LONGEST_TEXT];
+        if let Ok(url) = robots.join(url, &mut text)
+            && url.same_server(robots)
+            && let Some(text) = self.text_of(&url)
+        {
+            self.add(digest(&url, &setup.config.key), 0, text);
         }
     }
 
     /// The index that is being read names a sitemap.
-    pub(super) fn add_part(&mut self, setup: &Setup<'_>, url: &Url<'_>) {
+    pub(super) fn name_part(&mut self, setup: &Setup<'_>, url: &Url<'_>) {
         let index = Self::read_now(setup);
-        if let Some((text, index)) = self.sitemap_text(url).zip(index) {
-            let digest = digest(url, &setup.config.key);
-            self.sitemaps.add_part(digest, index, text);
+        if let Some((text, index)) = self.text_of(url).zip(index) {
+            self.add_part(digest(url, &setup.config.key), index, text);
         }
     }
 
     /// The sitemap that is being read has come to its end.
-    pub(super) fn sitemap_ends(&mut self, setup: &Setup<'_>) {
+    pub(super) fn end(&mut self, setup: &Setup<'_>) {
         if let Some(digest) = Self::read_now(setup) {
-            self.sitemaps.ends(digest, &setup.found.sitemap.borrow());
+            self.ends(digest, &setup.found.sitemap.borrow());
         }
     }
 
-    fn sitemap_text(&self, url: &Url<'_>) -> Option<UrlText> {
+    fn text_of(&self, url: &Url<'_>) -> Option<UrlText> {
         let mut text = UrlText::new();
         let fits = spell(url).is_some_and(|url| text.push_str(&url).is_ok());
-        (fits && self.wanted.sitemaps).then_some(text)
+        (fits && self.are_read).then_some(text)
     }
 
     /// The digest of the sitemap that is being read, wherever that has led.
@@ -193,20 +205,25 @@ impl Discovery<'_> {
     }
 
     /// Lets the next sitemap be read, if none is.
-    pub(super) fn begin_sitemap(&mut self, pages: &mut ProbeParts<'_, '_>, now: Instant) {
-        self.sitemaps.rest();
+    pub(super) fn begin(
+        &mut self,
+        urls: &mut KnownUrls<'_>,
+        pages: &mut ProbeParts<'_, '_>,
+        now: Instant,
+    ) {
+        self.rest();
         let setup = pages.setup;
         let mut kinds = setup.found.pages.iter().map(|page| page.kind.get());
         if kinds.any(|kind| kind == Kind::Sitemap) {
             return;
         }
-        let Some(text) = self.sitemaps.next(now) else {
+        let Some(text) = self.next(now) else {
             return;
         };
         let Ok(url) = Url::parse(&text) else {
             return;
         };
-        let Ok(host) = self.host_for(pages, &url) else {
+        let Ok(host) = urls.host_for(pages, &url) else {
             return;
         };
         let Some(place) = pages.add(host, now) else {
@@ -268,7 +285,7 @@ mod tests {
                 .collect();
             let mut sorted = parts.clone();
             sorted.sort_unstable();
-            let mut sitemaps = Sitemaps::NONE;
+            let mut sitemaps = Sitemaps::new(true);
             for day in 0..2 {
                 let now = Instant::ZERO + HOLDS * day;
                 let (mut read, indexes) = read_all(&mut sitemaps, &parts, now);
@@ -281,7 +298,7 @@ mod tests {
 
     #[test]
     fn an_index_is_gone_on_with_where_others_wait() {
-        let mut sitemaps = Sitemaps::NONE;
+        let mut sitemaps = Sitemaps::new(true);
         let parts: Vec<u32> = (1..=5).collect();
         for other in 1_001..=1_003 {
             sitemaps.add(other, 0, url());

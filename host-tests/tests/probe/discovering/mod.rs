@@ -23,7 +23,7 @@ pub type Collection = BTreeMap<String, f32>;
 
 fn collection(probe: &WorldProbe<'_, '_>) -> Collection {
     let mut all = Collection::new();
-    probe.each_kept(|_, url, importance| {
+    probe.found().each_kept(|_, url, importance| {
         let twice = all.insert(url.to_owned(), importance);
         assert_eq!(twice, None, "{url} is kept twice");
     });
@@ -60,7 +60,7 @@ pub fn run(
         site,
         move |world, probe| {
             if world.elapsed() >= end {
-                *last.borrow_mut() = (collection(probe), probe.found_totals().expect("on"));
+                *last.borrow_mut() = (collection(probe), probe.found().totals().expect("on"));
             }
         },
     );

@@ -130,7 +130,7 @@ fn life(web: &Web, texts: &TextFlash, seconds: u64) -> (BTreeSet<String>, FoundT
         None::<Keeper<'_, Flash<3, 1024, 4>>>,
         move |hit| site.answer(hit),
         move |_, probe| {
-            let now = || (collection(probe), probe.found_totals().expect("on"));
+            let now = || (collection(probe), probe.found().totals().expect("on"));
             seen.borrow_mut().get_or_insert_with(now);
         },
     );

@@ -389,8 +389,8 @@ async fn show_status(probe: &Probe<'_, Computer<'_>>) -> ! {
 /// Writes the collection as a page list: the list's own columns that say something of a found page.
 fn export(probe: &Probe<'_, Computer<'_>>, path: &Path) -> Result<(), Error> {
     let mut table = Table::new(&["url", "weight", "changes_per_day"]);
-    probe.each_kept(|page, url, _| {
-        let (weight, rate) = probe.belief(page);
+    probe.found().each_kept(|page, url, _| {
+        let (weight, rate) = probe.found().belief(page);
         let rate = rate.map_or_else(String::new, |rate| format!("{rate:.4}"));
         table.row(vec![url.to_owned(), weight.to_string(), rate]);
     });

@@ -83,7 +83,7 @@ impl Summary {
         } = probe.totals();
         let (freshness_estimate, optimum_estimate) = probe.freshness();
         let first_versions = probe.board().first_versions();
-        let found = probe.found_totals();
+        let found = probe.found().totals();
         let pages = found.map_or(pages, |found| found.pages.into());
         Self {
             fetches,

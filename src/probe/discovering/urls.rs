@@ -1,8 +1,10 @@
-//! Which URLs may become candidates: limits, scope, doorkeepers.
+//! Which URLs are known, and which may become candidates: limits, scope, doorkeepers.
 
-use super::queue::Waiting;
-use super::{Discovery, FoundEvent, ProbeParts, UrlText};
-use crate::discover::{Candidate, Scope, Target, UrlLimits, UrlRefusal, digest, directory_digest};
+use super::queue::{UrlQueue, Waiting};
+use super::{FoundEvent, ProbeParts, UrlText};
+use crate::discover::{
+    Candidate, Frontier, Placement, Scope, Target, UrlLimits, UrlRefusal, digest, directory_digest,
+};
 use crate::fetch::{Url, UrlHost, is_public};
 use crate::probe::redirects::spell;
 use crate::probe::setup::Setup;
@@ -12,7 +14,33 @@ use crate::rank::FoundWords;
 /// Mixed into the digest of a host, so that it is not taken for its front page's.
 const OF_HOST: u32 = 0x9e37_79b9;
 
-impl Discovery<'_> {
+/// The URLs that are known: of pages, of candidates, and those that wait for the log.
+#[derive(Debug)]
+pub(super) struct KnownUrls<'a> {
+    /// Where pages may be.
+    scope: Scope,
+    /// What pages have earned, candidates, and which URLs were seen before.
+    pub frontier: Frontier<'a>,
+    /// Those that become candidates once their texts are in the log.
+    pub queue: UrlQueue<'a>,
+    /// URLs that became candidates.
+    pub found: u32,
+    /// Links that were not followed, and candidates that were not kept for good.
+    pub refused: u32,
+}
+
+impl<'a> KnownUrls<'a> {
+    /// Those that the frontier holds already.
+    pub(super) fn new(scope: Scope, frontier: Frontier<'a>, queue: UrlQueue<'a>) -> Self {
+        Self {
+            scope,
+            frontier,
+            queue,
+            found: 0,
+            refused: 0,
+        }
+    }
+
     /// A link leads to this URL: its digest, if it leads to a page that is kept or may become a
     /// candidate. Work: a look at the tables, and for what is new the hosts of the list.
     #[inline(never)] // Out of the futures' code, which would be larger.
@@ -51,7 +79,7 @@ impl Discovery<'_> {
         let refused = UrlLimits::DEFAULT.check(url).err();
         let host = match refused {
             Some(why) => Err(why),
-            None if url.same_server(from) && self.wanted.scope != Scope::Prefix => Ok(from_host),
+            None if url.same_server(from) && self.scope != Scope::Prefix => Ok(from_host),
             None => self.host_for(pages, url).and_then(|host| {
                 let closed = !url.same_server(from) && pages.is_closed_to_links(host, url);
                 if closed {
@@ -62,7 +90,7 @@ impl Discovery<'_> {
         };
         let met = host.and_then(|host| self.ask_for_room(setup, digest, (url, worth()), host));
         let refused = u32::from(met.is_err());
-        self.totals.refused = self.totals.refused.saturating_add(refused);
+        self.refused = self.refused.saturating_add(refused);
         met
     }
 
@@ -75,7 +103,7 @@ impl Discovery<'_> {
         url: &Url<'_>,
     ) -> Result<u16, UrlRefusal> {
         let setup = pages.setup;
-        let scope = self.wanted.scope;
+        let scope = self.scope;
         if let Some(host) = setup.host_of(url) {
             let lets_in = match scope {
                 Scope::Prefix => setup.pages_of(host).any(|index| {
@@ -108,34 +136,7 @@ impl Discovery<'_> {
         }
         pages.add_host(url).ok_or(UrlRefusal::Host)
     }
-}
 
-impl ProbeParts<'_, '_> {
-    /// Is it a URL of a listed host that links of others must not lead to? Strangers must not choose
-    /// what is asked for in the owner's network: they lead where the owner's table or the list has
-    /// the address, or to what was seen on the open Internet. Through a gateway nobody is seen: the
-    /// visit looks there itself.
-    fn is_closed_to_links(&self, host: u16, url: &Url<'_>) -> bool {
-        let setup = self.setup;
-        let UrlHost::Name(name) = url.host() else {
-            return false;
-        };
-        let memory = self.known.origins.hosts.get(usize::from(host));
-        !memory.is_some_and(HostMemory::is_open_to_links)
-            && !setup.found.is_found(host)
-            && !setup.goes_by_gateway(url.scheme())
-            && setup.named(name).is_none()
-    }
-}
-
-/// The digest of a host's front page.
-fn discover_root(url: &Url<'_>, key: &[u8; 16]) -> u32 {
-    let mut text = [0; 256];
-    let root = url.join(b"/", &mut text);
-    root.map_or(1, |root| digest(&root, key))
-}
-
-impl Discovery<'_> {
     /// Is it the URL of a page that is kept, or of a candidate, which is worth at least this by the
     /// link that leads there?
     fn knows(&mut self, digest: u32, worth: f32) -> bool {
@@ -175,4 +176,78 @@ impl Discovery<'_> {
             }
         }
     }
+
+    /// A URL whose text is there asks for a place among the candidates; true if it got one.
+    pub(super) fn offer(
+        &mut self,
+        pages: &mut ProbeParts<'_, '_>,
+        url: &str,
+        at: u32,
+        income: Option<f32>,
+    ) -> bool {
+        let setup = pages.setup;
+        let Ok(url) = Url::parse(url) else {
+            return false;
+        };
+        let known = setup.host_of(&url);
+        let Some(host) = known.or_else(|| self.host_for(pages, &url).ok()) else {
+            return false;
+        };
+        let key = &setup.config.key;
+        let digest = digest(&url, key);
+        if self.frontier.bank().find(digest).is_some() {
+            return false;
+        }
+        if let Some(known) = self.frontier.candidates_mut().find_mut(digest) {
+            known.set_text(at);
+            return false;
+        }
+        let mut newcomer = Candidate::new(digest, host, at);
+        newcomer.set_worth(setup.found.worth_of(&url, setup.found.words_of(&url)));
+        let directory = directory_digest(&url, key);
+        let offer = self.frontier.offer(newcomer, directory);
+        if let (Some(income), Some(candidate)) =
+            (income, self.frontier.candidates_mut().find_mut(digest))
+        {
+            candidate.set_income(income, 0.0);
+        }
+        let taken = matches!(offer, Placement::Taken { .. });
+        self.found += u32::from(taken);
+        taken
+    }
+
+    /// The link to a candidate has said what it may be worth.
+    pub(super) fn raise_worth(&mut self, setup: &Setup<'_>, url: &str, worth: Option<f32>) {
+        if let (Ok(url), Some(worth)) = (Url::parse(url), worth) {
+            let candidates = self.frontier.candidates_mut();
+            if let Some(candidate) = candidates.find_mut(digest(&url, &setup.config.key)) {
+                candidate.raise_worth(worth);
+            }
+        }
+    }
+}
+
+impl ProbeParts<'_, '_> {
+    /// Is it a URL of a listed host that links of others must not lead to? Strangers must not choose
+    /// what is asked for in the owner's network: they lead where the owner's table or the list has
+    /// the address, or to what was seen on the open Internet. Through a gateway nobody is seen: the
+    /// visit looks there itself.
+    fn is_closed_to_links(&self, host: u16, url: &Url<'_>) -> bool {
+        let setup = self.setup;
+        let UrlHost::Name(name) = url.host() else {
+            return false;
+        };
+        let memory = self.known.origins.hosts.get(usize::from(host));
+        !memory.is_some_and(HostMemory::is_open_to_links)
+            && !setup.found.is_found(host)
+            && !setup.goes_by_gateway(url.scheme())
+            && setup.named(name).is_none()
+    }
+}
+
+/// The digest of a host's front page.
+fn discover_root(url: &Url<'_>, key: &[u8; 16]) -> u32 {
+    let mut text = [0; 256];
+    let root = url.join(b"/", &mut text);
+    root.map_or(1, |root| digest(&root, key))
 }

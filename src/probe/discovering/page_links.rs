@@ -1,0 +1,149 @@
+//! What the links of a page come to, as they are met.
+
+use super::trials::Unwilling;
+use crate::discover::{Directives, Frontier, Link, LinkKind, LinkSink, TextPlace, digest};
+use crate::fetch::Url;
+#[cfg(feature = "hints")]
+use crate::probe::redirects::spell;
+use crate::probe::{Board, Probe};
+use crate::rank::{FoundWords, WordReader};
+
+/// Links of a page that count; its first ones.
+const MOST_LINKS: usize = 128;
+/// Room for a base and a link.
+const RESOLVED: usize = 512;
+
+/// What the links of a page come to.
+#[derive(Debug, Default)]
+pub(super) struct PageLinks {
+    /// Digests of what it links to, each once.
+    pub links: heapless::Vec<u32, MOST_LINKS>,
+    /// Bits of those that lead to the page's own part of its host.
+    pub near: u128,
+    pub directives: Directives,
+    /// Words of the topic that it holds.
+    pub about: FoundWords,
+    words: WordReader,
+    /// It names another URL as its own.
+    pub has_another_canonical: bool,
+}
+
+impl PageLinks {
+    /// Once the page was read to its end, its cash goes to what it links to.
+    pub(super) fn spend(&self, frontier: &mut Frontier<'_>, page: u16) {
+        let links = match self.directives.nofollow {
+            true => &[][..],
+            false => &self.links,
+        };
+        frontier.visited_at(page, links, self.near);
+    }
+
+    /// The page says whether it wants to be kept.
+    pub(super) fn note_wish(&self, unwilling: &mut Unwilling, page: u16) {
+        let is_unwilling = self.directives.noindex || self.has_another_canonical;
+        unwilling.set(page, is_unwilling);
+    }
+}
+
+/// Meets the links of a page.
+pub(super) struct Sink<'s, 'p, 'a, 'v, B> {
+    pub probe: &'p Probe<'a, B>,
+    pub host: u16,
+    pub base: Url<'v>,
+    pub found: &'s mut PageLinks,
+}
+
+impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
+    fn link(&mut self, link: &Link<'_>) {
+        if link.kind == LinkKind::Feed {
+            #[cfg(feature = "hints")]
+            self.hear_of_feed(link);
+            return;
+        }
+        let found = &mut *self.found;
+        if link.nofollow || found.directives.nofollow || found.links.is_full() {
+            return;
+        }
+        let mut text = [0; RESOLVED];
+        let Ok(url) = link.resolve(&self.base, &mut text) else {
+            return;
+        };
+        let own = digest(&self.base, &self.probe.setup.config.key);
+        let other = digest(&url, &self.probe.setup.config.key);
+        if own == other {
+            return;
+        }
+        if link.kind == LinkKind::Canonical {
+            found.has_another_canonical = true;
+        }
+        let topic = &self.probe.setup.found.ranking.topic;
+        let about = match topic.is_empty() {
+            true => FoundWords::default(),
+            false => topic
+                .in_text(link.anchor)
+                .and(self.probe.setup.found.words_of(&url)),
+        };
+        if found.links.contains(&other) {
+            return;
+        }
+        let met = self.probe.discover(|discovery, pages| {
+            let from = (&self.base, self.host);
+            discovery
+                .urls
+                .meet(pages, &self.probe.board, (&url, about), from)
+        });
+        if let Some(other) = met.flatten() {
+            if is_near(&self.base, &url) {
+                self.found.near |= 1 << self.found.links.len();
+            }
+            // There is room.
+            let _ = self.found.links.push(other);
+        }
+    }
+
+    fn directives(&mut self, directives: Directives) {
+        self.found.directives = self.found.directives.and(directives);
+    }
+
+    fn text(&mut self, _: TextPlace, text: &[u8]) {
+        let topic = &self.probe.setup.found.ranking.topic;
+        let found = self.found.words.update(topic, text);
+        self.found.about = self.found.about.and(found);
+    }
+
+    fn text_ends(&mut self) {
+        let topic = &self.probe.setup.found.ranking.topic;
+        self.found.about = self.found.about.and(self.found.words.finish(topic));
+    }
+}
+
+#[cfg(feature = "hints")]
+impl<B: Board> Sink<'_, '_, '_, '_, B> {
+    /// The page says where the feed of its host is.
+    fn hear_of_feed(&self, link: &Link<'_>) {
+        let mut text = [0; RESOLVED];
+        let url = link.resolve(&self.base, &mut text).ok();
+        if let Some(feed) = url.and_then(|url| spell(&url)) {
+            let now = self.probe.board.now();
+            let mut state = self.probe.state();
+            state
+                .known
+                .hear_of_feed(&self.probe.setup, self.host, &feed, now);
+        }
+    }
+}
+
+/// Are two URLs in the same part of a host, below its front pages? Calendars are, and sessions.
+fn is_near(one: &Url<'_>, other: &Url<'_>) -> bool {
+    part_of(one) == part_of(other) && part_of(one).is_some() && one.same_server(other)
+}
+
+/// The first directory of a URL's path and whether it has a query; `None` at the top of a host.
+pub(super) fn part_of<'u>(url: &Url<'u>) -> Option<(&'u str, bool)> {
+    let target = url.path_and_query();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let below = path.strip_prefix('/').unwrap_or(path);
+    let first = below.split_once('/').map_or("", |(first, _)| first);
+    let has_query = !query.is_empty();
+    (has_query || !first.is_empty()).then_some((first, has_query))
+}
