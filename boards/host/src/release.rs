@@ -53,7 +53,7 @@ pub struct Payload<'a> {
 
 /// What a release has written.
 #[derive(Clone, Debug, Serialize)]
-pub struct Written {
+pub struct WrittenRelease {
     /// Where the signed manifest is.
     pub manifest: PathBuf,
     /// What it speaks of.
@@ -84,7 +84,7 @@ impl ReleaseArgs {
     ///
     /// # Errors
     /// A number that is not above the last one; a folder that cannot be written.
-    pub fn write(&self, key: &SecretKey, payload: &Payload<'_>) -> Result<Written, Error> {
+    pub fn write(&self, key: &SecretKey, payload: &Payload<'_>) -> Result<WrittenRelease, Error> {
         let base = format!("{}{}", payload.board, manifest_ending(payload.kind));
         let manifest_path = self.out.join(&base);
         let before = last(&manifest_path)?;
@@ -125,7 +125,7 @@ impl ReleaseArgs {
         fs::create_dir_all(&self.out).map_err(|source| Error::writing(&self.out, source))?;
         put(&payload_path, payload.bytes)?;
         put(&manifest_path, signed.as_bytes())?;
-        Ok(Written {
+        Ok(WrittenRelease {
             manifest: manifest_path,
             payload: payload_path,
             sequence,

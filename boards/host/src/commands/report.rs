@@ -246,14 +246,15 @@ fn pages(view: &View) -> Table {
 
 fn plots(view: &View) -> Vec<Plot> {
     let hour = |seconds: f64| seconds / 3_600.0;
-    let course = |name: &str, of: fn(&crate::monitor::time_series::Point) -> Option<f64>| Line {
-        name: name.into(),
-        points: view
-            .series
-            .iter()
-            .filter_map(|point| Some((hour(point.time_s), of(point)?)))
-            .collect(),
-    };
+    let course =
+        |name: &str, of: fn(&crate::monitor::time_series::SeriesPoint) -> Option<f64>| Line {
+            name: name.into(),
+            points: view
+                .series
+                .iter()
+                .filter_map(|point| Some((hour(point.time_s), of(point)?)))
+                .collect(),
+        };
     let freshness = [
         course("from the log", |point| point.freshness),
         course("reported", |point| point.reported),

@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 64;
 
 /// A page that the file names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct MarkupEntry {
     /// The line on which its URL ends, counted from 1.
     pub line: u64,
     /// The URL as it stands there.
@@ -32,7 +32,7 @@ pub struct Entry {
 pub fn read(
     file: &str,
     input: impl BufRead,
-    mut each: impl FnMut(Entry) -> Result<(), Error>,
+    mut each: impl FnMut(MarkupEntry) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut scanner = Scanner::new(file, input);
     let mut open: Vec<String> = Vec::new();
@@ -65,7 +65,7 @@ pub fn read(
                 }
                 // Pictures in a sitemap have a `loc`, too, inside of their own element.
                 if open.ends_with(&["url".into(), "loc".into()]) {
-                    each(Entry {
+                    each(MarkupEntry {
                         line: scanner.line,
                         url: address.trim().to_owned(),
                         name: None,
@@ -94,7 +94,7 @@ pub fn read(
 fn outline(
     scanner: &Scanner<'_, impl BufRead>,
     tag: &str,
-    each: &mut impl FnMut(Entry) -> Result<(), Error>,
+    each: &mut impl FnMut(MarkupEntry) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut addresses: [Option<String>; 3] = [None, None, None];
     let mut names: [Option<String>; 2] = [None, None];
@@ -114,7 +114,7 @@ fn outline(
     let Some(url) = addresses.into_iter().flatten().find(filled) else {
         return Ok(());
     };
-    each(Entry {
+    each(MarkupEntry {
         line: scanner.line,
         url: url.trim().to_owned(),
         name: names.into_iter().flatten().find(filled),

@@ -11,7 +11,7 @@ pub const DURATIONS: [f64; 8] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0];
 
 /// What happened, counted from the lines of the log over all boots.
 #[derive(Clone, Debug, Default)]
-pub struct Counts {
+pub struct EventCounts {
     /// Pages that were answered, redirects included.
     pub fetches: u64,
     /// Answers with status 304.
@@ -52,7 +52,7 @@ pub(super) fn count(kinds: &mut BTreeMap<String, u64>, kind: &str) {
         .or_default() += 1;
 }
 
-impl Counts {
+impl EventCounts {
     /// Counts errors of all kinds.
     pub fn all_errors(&self) -> u64 {
         self.errors.values().sum()

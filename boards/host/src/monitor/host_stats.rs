@@ -30,7 +30,7 @@ impl GateState {
 
 /// What a host says about its pages, and what that has turned out to be worth.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-pub struct Tells {
+pub struct TellerFigures {
     /// In what form the host tells.
     pub kind: &'static str,
     /// Times that it was listened to.
@@ -63,7 +63,7 @@ pub struct HostStats {
     /// Whether the gate is closed because of a back-off rather than politeness.
     backing_off: bool,
     /// What it says about its pages, if it says anything.
-    pub tells: Option<Tells>,
+    pub tells: Option<TellerFigures>,
     /// A count that goes up with whatever happens to the host.
     pub revision: u64,
 }

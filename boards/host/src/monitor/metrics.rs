@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::counts::DURATIONS;
-use super::host_stats::Tells;
+use super::host_stats::TellerFigures;
 use super::state::MonitoredProbe;
 use super::view::View;
 use crate::news::Kind;
@@ -345,7 +345,7 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
 ];
 
 /// A figure of each host that tells.
-fn each_teller(view: &View, family: &mut Family<'_>, figure: fn(&Tells) -> f64) {
+fn each_teller(view: &View, family: &mut Family<'_>, figure: fn(&TellerFigures) -> f64) {
     for host in &view.hosts {
         if let Some(tells) = &host.tells {
             family.labelled(&[("host", &host.name)], figure(tells));

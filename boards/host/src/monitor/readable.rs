@@ -1,6 +1,6 @@
 //! Figures as people read them; the web page spells them the same way.
 
-use super::host_stats::Tells;
+use super::host_stats::TellerFigures;
 
 /// Writes a length of time: `3.2 s`, `45 s`, `12 min`, `5.0 h`, `3.1 d`.
 pub fn span(seconds: f64) -> String {
@@ -56,8 +56,8 @@ pub fn percent(share: Option<f64>) -> String {
 }
 
 /// Writes what a host says about its pages, and what that has turned out to be worth.
-pub fn tells(tells: &Tells) -> String {
-    let Tells {
+pub fn tells(tells: &TellerFigures) -> String {
+    let TellerFigures {
         kind,
         precision,
         delay_s,

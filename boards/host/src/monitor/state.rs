@@ -8,9 +8,9 @@ use std::time::Instant;
 use dunlin::probe::LoggedEvent;
 
 use super::collection::{Branch, ProbeCollection};
-use super::counts::{Counts, count};
+use super::counts::{EventCounts, count};
 use super::decode::{ElfMatch, Level, Line, Lost};
-use super::host_stats::{HostStats, Tells};
+use super::host_stats::{HostStats, TellerFigures};
 use super::names::{HostName, Names, PageName};
 use super::page_stats::PageStats;
 use super::self_report::{Handshakes, Identity, ReportedTotals};
@@ -64,7 +64,7 @@ pub struct MonitoredProbe {
     /// How often it booted, as far as was seen.
     pub boots: u64,
     /// What happened, counted from the lines.
-    pub counts: Counts,
+    pub counts: EventCounts,
     /// Its own count since its last boot, as last reported.
     pub totals: Option<ReportedTotals>,
     /// Its own count of handshakes, if it speaks https.
@@ -126,7 +126,7 @@ impl MonitoredProbe {
             address: None,
             loaded: None,
             boots: 0,
-            counts: Counts::default(),
+            counts: EventCounts::default(),
             totals: None,
             handshakes: None,
             updates: None,
@@ -424,7 +424,7 @@ impl MonitoredProbe {
                     let before = entry
                         .tells
                         .map_or((0, 0), |tells| (tells.heard, tells.news));
-                    entry.tells = Some(Tells {
+                    entry.tells = Some(TellerFigures {
                         kind: "teller",
                         heard: before.0 + 1,
                         news: before.1 + u64::from(news),

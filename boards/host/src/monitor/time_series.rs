@@ -8,7 +8,7 @@ const MOST: usize = 240;
 
 /// The figures at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Point {
+pub struct SeriesPoint {
     /// The moment, on the log's timeline.
     pub time_s: f64,
     /// The freshness, as the monitor estimates it.
@@ -24,7 +24,7 @@ pub struct Point {
 /// The points so far.
 #[derive(Clone, Debug)]
 pub struct TimeSeries {
-    points: Vec<Point>,
+    points: Vec<SeriesPoint>,
     step: f64,
     next: f64,
     fetches: u64,
@@ -54,7 +54,7 @@ impl TimeSeries {
         let [freshness, reported, optimum] = shares;
         let elapsed = (time_s - self.since).max(1e-3);
         let fetches_per_minute = 60.0 * (fetches - self.fetches.min(fetches)) as f64 / elapsed;
-        self.points.push(Point {
+        self.points.push(SeriesPoint {
             time_s,
             freshness,
             reported,
@@ -70,7 +70,7 @@ impl TimeSeries {
     }
 
     /// The points from old to new.
-    pub fn points(&self) -> &[Point] {
+    pub fn points(&self) -> &[SeriesPoint] {
         &self.points
     }
 
@@ -81,7 +81,7 @@ impl TimeSeries {
             [first, second] => {
                 let fetches_per_minute =
                     0.5 * (first.fetches_per_minute + second.fetches_per_minute);
-                Point {
+                SeriesPoint {
                     fetches_per_minute,
                     ..second
                 }

@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::collection::{Branch, ProbeCollection};
 use super::decode::Line;
-use super::host_stats::{GateState, Tells};
+use super::host_stats::{GateState, TellerFigures};
 use super::self_report::ReportedTotals;
 use super::state::{MonitoredProbe, Stream};
-use super::time_series::Point;
+use super::time_series::SeriesPoint;
 use crate::news::{Kind, News, Subject};
 
 /// The part of the time series, from its end, over which the trend is taken.
@@ -79,7 +79,7 @@ pub struct View {
     pub lost_frames: u64,
     pub lost_bytes: u64,
     #[serde(rename = "course")]
-    pub series: Vec<Point>,
+    pub series: Vec<SeriesPoint>,
     pub hosts: Vec<HostRow>,
     pub pages: Vec<PageRow>,
     /// The last news, latest first.
@@ -102,7 +102,7 @@ pub struct HostRow {
     pub errors: u64,
     /// What it says about its pages.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tells: Option<Tells>,
+    pub tells: Option<TellerFigures>,
 }
 
 /// What is shown of a page.
@@ -284,7 +284,7 @@ impl View {
 }
 
 /// Mean of the last quarter less the mean of the quarter before.
-fn trend(points: &[Point]) -> Option<f64> {
+fn trend(points: &[SeriesPoint]) -> Option<f64> {
     let fresh: Vec<f64> = points.iter().filter_map(|point| point.freshness).collect();
     let length = fresh.len() / TREND;
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;

@@ -19,7 +19,7 @@ use crate::output::{self, Format, Table, file};
 use crate::planning::{Assumption, significant};
 use crate::simulate::PolicyName;
 use crate::simulate::trial::{SEEDS, Summary};
-use setting::Setting;
+use setting::SimulationSetting;
 
 /// Simulate what a policy achieves on a page list
 ///
@@ -133,7 +133,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let mut inputs = args.listing.files();
     inputs.extend(trace.chain(accesses));
     file::keep_apart(&svg.chain(html).collect::<Vec<_>>(), &inputs)?;
-    let setting = Setting::new(args)?;
+    let setting = SimulationSetting::new(args)?;
     let rows = simulate(args, &setting);
     if let Some(path) = &args.svg {
         file::write(path, &report::svg(args, &setting, &rows))?;
@@ -156,7 +156,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
 }
 
 /// What the figures are figures of, and why one of them may be above the bound.
-fn explain_figures(args: &Args, setting: &Setting, rows: &[Summary]) {
+fn explain_figures(args: &Args, setting: &SimulationSetting, rows: &[Summary]) {
     let chance = match args.seeds() {
         1 => "one simulation: --seeds 5 says how much chance is in it".to_owned(),
         seeds => format!("means of {seeds} simulations, ± 95 % confidence"),
@@ -181,7 +181,7 @@ fn explain_figures(args: &Args, setting: &Setting, rows: &[Summary]) {
 }
 
 /// All policies asked for, with all seeds, on all cores.
-fn simulate(args: &Args, setting: &Setting) -> Vec<Summary> {
+fn simulate(args: &Args, setting: &SimulationSetting) -> Vec<Summary> {
     let policies = if args.compare {
         PolicyName::value_variants()
     } else {

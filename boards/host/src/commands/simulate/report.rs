@@ -1,6 +1,6 @@
 //! The report: plots, and a page that needs no network.
 
-use super::setting::Setting;
+use super::setting::SimulationSetting;
 use super::{Args, Summary, table};
 use crate::output::plot::{self, Bar, Line, Plot, escape};
 
@@ -8,11 +8,11 @@ use crate::output::plot::{self, Bar, Line, Plot, escape};
 const HOSTS: usize = 20;
 
 /// All plots as one SVG document.
-pub fn svg(args: &Args, setting: &Setting, rows: &[Summary]) -> String {
+pub fn svg(args: &Args, setting: &SimulationSetting, rows: &[Summary]) -> String {
     plot::svg(&plots(args, setting, rows))
 }
 
-fn plots(args: &Args, setting: &Setting, rows: &[Summary]) -> Vec<Plot> {
+fn plots(args: &Args, setting: &SimulationSetting, rows: &[Summary]) -> Vec<Plot> {
     let bars: Vec<Bar> = rows
         .iter()
         .map(|row| Bar {
@@ -79,7 +79,7 @@ fn plots(args: &Args, setting: &Setting, rows: &[Summary]) -> Vec<Plot> {
 }
 
 /// A page with what was asked, the table and the plots.
-pub fn html(args: &Args, setting: &Setting, rows: &[Summary]) -> String {
+pub fn html(args: &Args, setting: &SimulationSetting, rows: &[Summary]) -> String {
     let seeds = match args.seeds() {
         1 => format!("seed {}", args.seed),
         seeds => {

@@ -24,7 +24,7 @@ const PIECES: usize = 60;
 
 /// Everything that is simulated, and against what.
 #[derive(Debug)]
-pub struct Setting {
+pub struct SimulationSetting {
     pub trial: Trial,
     /// Names of the world's hosts.
     pub hosts: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Setting {
     pub note: Option<String>,
 }
 
-impl Setting {
+impl SimulationSetting {
     pub fn new(args: &Args) -> Result<Self, Error> {
         trial::check(args.days, args.crawls_per_day, args.failures)
             .map_err(|error| Error::Usage(error.as_option()))?;
@@ -106,7 +106,7 @@ impl Setting {
     }
 }
 
-impl Setting {
+impl SimulationSetting {
     /// Do some pages change by a law by which a long silence says something of what comes? Then a
     /// schedule that heeds it can be above the bound, which is that of fixed rhythms.
     pub fn has_memory(&self) -> bool {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use self::places::{Place, Places};
-use self::request::{Access, Asked, LONGEST, Query, Refusal, Route};
+use self::request::{Access, LONGEST, Query, Refusal, Route, WebRequest};
 use super::metrics;
 use super::state::MonitoredProbe;
 use super::view::View;
@@ -199,7 +199,7 @@ fn kept_page(route: Route, query: &Query, site: &Site) -> String {
 }
 
 /// Reads a request's head, within [`PATIENCE`] and [`LONGEST`] bytes.
-fn listen(mut stream: &TcpStream, access: &Access) -> io::Result<Result<Asked, Refusal>> {
+fn listen(mut stream: &TcpStream, access: &Access) -> io::Result<Result<WebRequest, Refusal>> {
     let deadline = Instant::now() + PATIENCE;
     let mut head = [0; LONGEST];
     let mut length = 0;

@@ -59,7 +59,7 @@ fn decoded(text: &str) -> String {
 }
 
 /// What is asked for, and with which arguments.
-pub type Asked = (Route, Query);
+pub type WebRequest = (Route, Query);
 
 /// Why a request is not answered, as a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +140,7 @@ pub fn is_same(given: &[u8], token: &[u8]) -> bool {
 }
 
 /// Reads a request's head, as far as it is there: `None` while it is not complete.
-pub fn read(head: &[u8], access: &Access) -> Option<Result<Asked, Refusal>> {
+pub fn read(head: &[u8], access: &Access) -> Option<Result<WebRequest, Refusal>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(head) {
