@@ -98,6 +98,7 @@ pub struct DiscoveryMemory<'a> {
 
 /// What was found so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FoundTotals {
     /// Pages that are kept, those of the list included.
     pub pages: u16,

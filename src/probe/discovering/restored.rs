@@ -16,6 +16,7 @@ const MEAN: f32 = 1.0;
 
 /// What a restart has found in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TextsKept {
     /// Pages of the collection that are not on the list.
     pub pages: u16,
