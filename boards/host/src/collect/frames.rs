@@ -55,10 +55,36 @@ pub enum Wrong {
     TooLong,
 }
 
-/// Reads frames, in any pieces. Memory: what the limits allow, and one frame.
+/// What a frame holds, by its letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FrameKind {
+    Meta,
+    Request,
+    Response,
+    Verdict,
+}
+
+/// Which byte comes next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum NextByte {
+    /// The letter that a frame begins with.
+    #[default]
+    Letter,
+    /// The first byte of a frame's length.
+    High(FrameKind),
+    /// The second byte of the length, whose first byte is this.
+    Low(FrameKind, u8),
+    /// The next byte of what a frame holds; so many are left of it.
+    Content(FrameKind, usize),
+}
+
+/// Reads frames, in any pieces, and puts what they hold where it belongs. Memory: what the limits
+/// allow.
 #[derive(Debug, Default)]
 pub struct Reader {
-    rest: Vec<u8>,
+    next: NextByte,
+    /// What has come of a frame that is read as a whole: the first one, and the verdict.
+    text: Vec<u8>,
     exchange: Option<Exchange>,
     verdict: Option<Verdict>,
 }
@@ -68,81 +94,122 @@ impl Reader {
     ///
     /// # Errors
     /// They are no frames of an exchange.
-    pub fn take(&mut self, bytes: &[u8]) -> Result<(), Wrong> {
-        self.rest.extend_from_slice(bytes);
-        let mut used = 0;
-        while let Some([kind, high, low, after @ ..]) = self.rest.get(used..) {
-            let length = usize::from(u16::from_be_bytes([*high, *low]));
-            let Some(content) = after.get(..length) else {
-                break;
-            };
-            let (kind, content) = (*kind, content.to_vec());
-            used += 3 + length;
-            self.frame(kind, &content)?;
+    pub fn take(&mut self, mut bytes: &[u8]) -> Result<(), Wrong> {
+        while let Some((first, rest)) = bytes.split_first() {
+            match self.next {
+                NextByte::Letter => self.next = NextByte::High(self.kind(*first)?),
+                NextByte::High(kind) => self.next = NextByte::Low(kind, *first),
+                NextByte::Low(kind, high) => {
+                    self.begin(kind, usize::from(u16::from_be_bytes([high, *first])))?;
+                }
+                NextByte::Content(kind, left) => {
+                    let (piece, after) = bytes.split_at(left.min(bytes.len()));
+                    self.put(kind, piece);
+                    self.go_on(kind, left - piece.len())?;
+                    bytes = after;
+                    continue;
+                }
+            }
+            bytes = rest;
         }
-        self.rest.drain(..used);
         Ok(())
     }
 
-    fn frame(&mut self, kind: u8, content: &[u8]) -> Result<(), Wrong> {
-        if self.verdict.is_some() {
-            return Err(Wrong::Frame);
-        }
-        let grow = |bytes: &mut Vec<u8>, most| {
-            if bytes.len() + content.len() > most {
-                return Err(Wrong::TooLong);
-            }
-            bytes.extend_from_slice(content);
-            Ok(())
-        };
-        match (kind, &mut self.exchange) {
-            (b'm', None) => {
-                let meta: Meta = serde_json::from_slice(content).map_err(|_| Wrong::Meta)?;
-                if dunlin::fetch::Url::parse(&meta.url).is_err() {
-                    return Err(Wrong::Meta);
-                }
-                self.exchange = Some(Exchange {
-                    url: meta.url,
-                    address: meta.address,
-                    time: meta.time.unwrap_or(0),
-                    ..Exchange::default()
-                });
-                Ok(())
-            }
-            (b'q', Some(exchange)) => grow(&mut exchange.request, MOST_REQUEST),
-            (b'r', Some(exchange)) => grow(&mut exchange.response, MOST_RESPONSE),
-            (b'v', Some(_)) => {
-                let mut words = content.split(|byte| *byte == b' ');
-                self.verdict = Some(match words.next() {
-                    Some(b"changed") => Verdict::Changed,
-                    Some(b"same") => Verdict::Same,
-                    Some(b"failed") => Verdict::Failed,
-                    _ => return Err(Wrong::Frame),
-                });
-                // Its key is the probe's own: nobody else can compare it with anything.
-                let is_hash =
-                    |word: &[u8]| word.len() == 16 && word.iter().all(u8::is_ascii_hexdigit);
-                match (words.next().is_none_or(is_hash), words.next()) {
-                    (true, None) => Ok(()),
-                    _ => Err(Wrong::Frame),
-                }
-            }
+    /// What a frame with this letter holds, if one may come now.
+    fn kind(&self, letter: u8) -> Result<FrameKind, Wrong> {
+        match (letter, &self.exchange, self.verdict) {
+            (b'm', None, None) => Ok(FrameKind::Meta),
+            (b'q', Some(_), None) => Ok(FrameKind::Request),
+            (b'r', Some(_), None) => Ok(FrameKind::Response),
+            (b'v', Some(_), None) => Ok(FrameKind::Verdict),
             _ => Err(Wrong::Frame),
         }
     }
 
-    /// Bytes that it holds.
+    /// A frame of so many bytes begins: there has to be room for all of it.
+    fn begin(&mut self, kind: FrameKind, length: usize) -> Result<(), Wrong> {
+        let (held, most) = match (kind, &self.exchange) {
+            (FrameKind::Request, Some(exchange)) => (exchange.request.len(), MOST_REQUEST),
+            (FrameKind::Response, Some(exchange)) => (exchange.response.len(), MOST_RESPONSE),
+            // No frame is longer.
+            _ => (0, LONGEST),
+        };
+        if held + length > most {
+            return Err(Wrong::TooLong);
+        }
+        self.go_on(kind, length)
+    }
+
+    /// So many bytes of a frame are left.
+    fn go_on(&mut self, kind: FrameKind, left: usize) -> Result<(), Wrong> {
+        if left > 0 {
+            self.next = NextByte::Content(kind, left);
+            return Ok(());
+        }
+        self.next = NextByte::Letter;
+        match kind {
+            FrameKind::Meta => self.exchange = Some(described(&self.text)?),
+            FrameKind::Verdict => self.verdict = Some(judged(&self.text)?),
+            FrameKind::Request | FrameKind::Response => {}
+        }
+        self.text.clear();
+        Ok(())
+    }
+
+    /// Keeps a piece of a frame.
+    fn put(&mut self, kind: FrameKind, piece: &[u8]) {
+        let to = match (kind, &mut self.exchange) {
+            (FrameKind::Request, Some(exchange)) => &mut exchange.request,
+            (FrameKind::Response, Some(exchange)) => &mut exchange.response,
+            _ => &mut self.text,
+        };
+        to.extend_from_slice(piece);
+    }
+
+    /// Bytes of memory that it holds.
     pub fn held(&self) -> usize {
         let exchange = self.exchange.as_ref();
-        self.rest.len() + exchange.map_or(0, |one| one.request.len() + one.response.len())
+        let of_exchange = |one: &Exchange| one.request.capacity() + one.response.capacity();
+        self.text.capacity() + exchange.map_or(0, of_exchange)
     }
 
     /// What was sent, and the verdict; `None` if that has not come.
     pub fn finish(self) -> Option<(Exchange, Verdict)> {
-        match (self.rest.is_empty(), self.exchange, self.verdict) {
-            (true, Some(exchange), Some(verdict)) => Some((exchange, verdict)),
+        match (self.next, self.exchange, self.verdict) {
+            (NextByte::Letter, Some(exchange), Some(verdict)) => Some((exchange, verdict)),
             _ => None,
         }
+    }
+}
+
+/// The exchange that the first frame speaks of, without its bytes.
+fn described(text: &[u8]) -> Result<Exchange, Wrong> {
+    let meta: Meta = serde_json::from_slice(text).map_err(|_| Wrong::Meta)?;
+    if dunlin::fetch::Url::parse(&meta.url).is_err() {
+        return Err(Wrong::Meta);
+    }
+    Ok(Exchange {
+        url: meta.url,
+        address: meta.address,
+        time: meta.time.unwrap_or(0),
+        ..Exchange::default()
+    })
+}
+
+/// What the last frame says.
+fn judged(text: &[u8]) -> Result<Verdict, Wrong> {
+    let mut words = text.split(|byte| *byte == b' ');
+    let verdict = match words.next() {
+        Some(b"changed") => Verdict::Changed,
+        Some(b"same") => Verdict::Same,
+        Some(b"failed") => Verdict::Failed,
+        _ => return Err(Wrong::Frame),
+    };
+    // Its key is the probe's own: nobody else can compare it with anything.
+    let is_hash = |word: &[u8]| word.len() == 16 && word.iter().all(u8::is_ascii_hexdigit);
+    match (words.next().is_none_or(is_hash), words.next()) {
+        (true, None) => Ok(verdict),
+        _ => Err(Wrong::Frame),
     }
 }
 
@@ -189,7 +256,7 @@ mod tests {
     #[test]
     fn frames_come_back_in_any_pieces_and_not_without_their_verdict() {
         let bytes = write(&sample());
-        for size in [1_000_000, 4_096, 7] {
+        for size in [1_000_000, 4_096, 7, 1] {
             let mut reader = Reader::default();
             for piece in bytes.chunks(size) {
                 reader.take(piece).expect("frames");
@@ -197,9 +264,39 @@ mod tests {
             assert!(reader.held() >= 200_000);
             assert_eq!(reader.finish(), Some((sample(), Verdict::Changed)));
         }
-        let mut cut = Reader::default();
-        cut.take(&bytes[..bytes.len() - 1]).expect("frames");
-        assert_eq!(cut.finish(), None);
+        // In the letter, the length and the content of the last frame, and before it.
+        for missing in 1..=11 {
+            let mut cut = Reader::default();
+            cut.take(&bytes[..bytes.len() - missing]).expect("frames");
+            assert_eq!(cut.finish(), None, "{missing} bytes are missing");
+        }
+    }
+
+    #[test]
+    fn empty_frames_hold_nothing_and_are_taken() {
+        let empty = |kind: u8| [kind, 0, 0];
+        let bytes = write(&Exchange {
+            request: Vec::new(),
+            response: Vec::new(),
+            ..sample()
+        });
+        let verdict = bytes.len() - b"v\0\x07changed".len();
+        let (meta, verdict) = bytes.split_at(verdict);
+        let frames = [meta, &empty(b'q'), &empty(b'r'), &empty(b'r'), verdict].concat();
+        let mut reader = Reader::default();
+        reader.take(&frames).expect("frames");
+        let (exchange, verdict) = reader.finish().expect("an exchange");
+        assert_eq!(verdict, Verdict::Changed);
+        assert_eq!(
+            (exchange.url, exchange.response),
+            (sample().url, Vec::new())
+        );
+        for kind in [b'm', b'v'] {
+            let mut reader = Reader::default();
+            let before = if kind == b'm' { &[][..] } else { meta };
+            reader.take(before).expect("a beginning");
+            assert!(reader.take(&empty(kind)).is_err(), "{}", char::from(kind));
+        }
     }
 
     #[test]
@@ -235,5 +332,7 @@ mod tests {
             .take_while(|_| endless.take(&piece).is_ok())
             .count();
         assert!(taken * LONGEST <= MOST_RESPONSE, "{taken} frames");
+        assert!((taken + 1) * LONGEST > MOST_RESPONSE, "{taken} frames");
+        assert!(endless.held() <= 2 * MOST_RESPONSE, "{}", endless.held());
     }
 }

@@ -25,6 +25,8 @@ use crate::told::message::Message;
 pub const PATH: &str = "/v1/exchanges";
 /// The longest head of a request.
 const LONGEST_HEAD: usize = 8 * 1024;
+/// Bytes that are read at a time: what a socket holds, as a rule.
+const PIECE: usize = 64 * 1024;
 /// A probe that is silent for longer is gone.
 const SILENCE: Duration = Duration::from_secs(30);
 /// How long a whole delivery may take: a page and its politeness, over a slow line.
@@ -151,11 +153,11 @@ impl Receiving {
         }
     }
 
-    /// Bytes that it holds.
+    /// Bytes of memory that it holds.
     fn held(&self) -> usize {
         match self {
             Self::Exchange(frames) => frames.held(),
-            Self::News(held) => held.len(),
+            Self::News(held) => held.capacity(),
         }
     }
 
@@ -219,7 +221,7 @@ fn has_left(stream: &TcpStream) -> io::Result<bool> {
 /// reset, and the answer may be lost with it.
 fn drop_rest(stream: &TcpStream, deadline: Instant) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
-    let mut buffer = vec![0; 16 * 1024];
+    let mut buffer = vec![0; PIECE];
     let mut dropped = 0;
     while dropped < MOST_DROPPED {
         match read(stream, &mut buffer, deadline)? {
@@ -282,34 +284,43 @@ fn receive(
         collector,
         bytes: 0,
     };
-    let mut bytes = [framed.as_bytes(), &head[body_from..length]].concat();
-    let mut buffer = vec![0; 16 * 1024];
+    let mut take = |bytes: &[u8]| unpack(bytes, &mut body, &mut receiving, &mut holding);
+    let mut taken = take(framed.as_bytes()).and_then(|_| take(&head[body_from..length]));
+    let mut buffer = vec![0; PIECE];
     loop {
-        let mut input = &bytes[..];
-        loop {
-            match body.step(&mut input) {
-                Ok(Step::Head) => {}
-                Ok(Step::Body(piece)) => {
-                    if let Err(refused) = receiving.take(piece) {
-                        return Ok(Err(refused));
-                    }
-                    if !holding.grow(receiving.held()) {
-                        return Ok(Err(("503 Service Unavailable", "no memory is left")));
-                    }
-                }
-                Ok(Step::More) => break,
-                Ok(Step::Done) if body.truncated() => return Ok(Err(TOO_LONG)),
-                Ok(Step::Done) => return Ok(receiving.finish()),
-                Err(_) => return Ok(Err(("400 Bad Request", "no body of HTTP"))),
-            }
+        match taken {
+            Ok(true) => return Ok(receiving.finish()),
+            Ok(false) => {}
+            Err(refused) => return Ok(Err(refused)),
         }
-        match read(stream, &mut buffer, deadline)? {
+        taken = match read(stream, &mut buffer, deadline)? {
             // Cut before its verdict: nothing is kept, and nobody is there to be told.
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => {
-                bytes.clear();
-                bytes.extend_from_slice(&buffer[..count]);
+            count => take(&buffer[..count]),
+        };
+    }
+}
+
+/// Takes bytes of a body, without what frames them; true once it is complete.
+fn unpack(
+    mut bytes: &[u8],
+    body: &mut Response,
+    receiving: &mut Receiving,
+    holding: &mut Holding<'_>,
+) -> Result<bool, Refused> {
+    loop {
+        match body.step(&mut bytes) {
+            Ok(Step::Head) => {}
+            Ok(Step::Body(piece)) => {
+                receiving.take(piece)?;
+                if !holding.grow(receiving.held()) {
+                    return Err(("503 Service Unavailable", "no memory is left"));
+                }
             }
+            Ok(Step::More) => return Ok(false),
+            Ok(Step::Done) if body.truncated() => return Err(TOO_LONG),
+            Ok(Step::Done) => return Ok(true),
+            Err(_) => return Err(("400 Bad Request", "no body of HTTP")),
         }
     }
 }
