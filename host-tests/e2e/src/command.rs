@@ -14,6 +14,8 @@ use dunlin_tools::qemu::temporary;
 use dunlin_tools::web::{Answer, Hit, Web, shortest_gap};
 use qemu_mps2_capacity::PAGES;
 
+use crate::monitor::program;
+
 const GAP: Duration = Duration::from_millis(400);
 /// A run that was told to stop ends by then, on a machine that has other things to do, too.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -354,6 +356,42 @@ pub fn key_of_its_own(_: &Path) -> Result<()> {
     );
     let (_, another) = run(&other)?;
     ensure!(another != key, "two devices with one key");
+    learnt_list(&program::build()?, &one.0, &pages.0)
+}
+
+/// What a device has learnt is a list for the next run, and its flash stays as it is.
+fn learnt_list(program: &Path, state: &Path, pages: &Path) -> Result<()> {
+    let before = fs::read(state)?;
+    let export = |format: &str| -> Result<String> {
+        let mut command = Command::new(program);
+        command.arg("export").args([state, pages]);
+        let output = command.args(["--format", format]).output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "cannot be exported: {said}");
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    let rows: serde_json::Value = serde_json::from_str(&export("json")?)?;
+    let is_learnt = |row: &serde_json::Value| {
+        row["visited"] == true && row["changes_per_day"].as_f64() > Some(0.0)
+    };
+    let rows = rows.as_array().context("rows")?;
+    ensure!(rows.len() == 3 && rows.iter().all(is_learnt), "{rows:?}");
+    let learnt = TextFile::new(&export("csv")?)?;
+    let checked = Command::new(program).arg("check").arg(&learnt.0).output()?;
+    let said = String::from_utf8_lossy(&checked.stderr);
+    ensure!(checked.status.success(), "no list: {said}");
+    let used = StateFile::open(state)?;
+    let refused = Command::new(program)
+        .arg("export")
+        .args([state, pages])
+        .output()?;
+    drop(used);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    ensure!(
+        refused.status.code() == Some(2) && said.contains("found that a device uses it"),
+        "a device's flash was read while it ran: {said}"
+    );
+    ensure!(fs::read(state)? == before, "its flash is another one now");
     Ok(())
 }
 

@@ -5,10 +5,11 @@
 //! knows names and timers, through a [`proxy`] and with headers of the owner's ([`own`]) if there
 //! are any, and [`tape`] keeps what goes over them; [`flash`] is a file that the store takes for
 //! flash, and [`state_file`] tells whether a file may be taken for that; [`texts`] and [`room`] are
-//! for pages beyond the list. The loop that runs on them is in
+//! for pages beyond the list. [`emulated`] reads what the emulated device keeps. The loop that runs on them is in
 //! [`commands::run`](crate::commands::run).
 
 pub mod computer;
+pub mod emulated;
 pub mod flash;
 pub mod net;
 pub mod own;

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use dunlin::store::{PageRecord, Record, Store, identity};
+use dunlin::store::{PageRecord, Partition, Record, Store, identity};
 use serde::Serialize;
 
+use crate::board::emulated::EmulatedFlash;
 use crate::board::state_file::StateFile;
 use crate::error::Error;
 use crate::filter::Filter;
@@ -16,7 +17,8 @@ use crate::output::{self, Format, Table};
 
 /// Print what a run has learnt as a page list: PAGES.csv with the rates that were found
 ///
-/// STATE is the file of `run --state`, PAGES.csv the list that it ran on: the state holds no URLs.
+/// STATE is the file of `run --state` or of `cargo xtask qemu --state`, PAGES.csv the list that it
+/// ran on: of URLs, the state holds hashes.
 /// Rates are changes a day; a page that was never visited, and one that keeps to the clock, stay as
 /// the list has them. The state is only read, and must not be in use. With --format csv, which is
 /// what a list is, columns are those of PAGES.csv; JSON has `visited` besides:
@@ -25,13 +27,12 @@ use crate::output::{self, Format, Table};
 ///
 /// Visits themselves are not in a state: `run --visits HISTORY.csv` writes them as they are made.
 ///
-/// What a device has learnt is in its own flash, and the file of `cargo xtask qemu --state` is
-/// that of the emulated one: neither is read here. What their logs tell of rates,
-/// `dunlin monitor` shows.
+/// What a device that one can hold has learnt is in its own flash, which is not read here. What its
+/// log tells of rates, `dunlin monitor` shows.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The state file of `dunlin run`, not that of a device
+    /// The state file of `dunlin run`, or of the emulated device
     #[arg(value_name = "STATE")]
     state: PathBuf,
     /// The list that it ran on
@@ -52,25 +53,20 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     if !args.state.exists() {
         let file = args.state.display();
         return Err(Error::Usage(format!(
-            "found no file {file}, expected a state file of `dunlin run`"
+            "found no file {file}, expected a state file of `dunlin run` or `cargo xtask qemu`"
         )));
     }
-    let state = StateFile::open(&args.state, None)?;
+    let (records, key) = match EmulatedFlash::read(&args.state)? {
+        Some((flash, key)) => (records(flash, &args.state)?, Some(key)),
+        None => {
+            let state = StateFile::open(&args.state, None)?;
+            (records(state.flash, &args.state)?, state.key)
+        }
+    };
     let key = match args.seed {
         Some(seed) => key_of_seed(seed),
-        None => state.key.unwrap_or_else(|| key_of_seed(1)),
+        None => key.unwrap_or_else(|| key_of_seed(1)),
     };
-    let mut records: HashMap<u64, PageRecord> = HashMap::new();
-    let mut store = Store::new(state.flash);
-    let opened = store.open(|record, _| {
-        if let Record::Page(page) = record {
-            records.insert(page.page, *page);
-        }
-    });
-    async_io::block_on(opened).map_err(|why| {
-        let file = args.state.display();
-        Error::Usage(format!("{file}: the state cannot be read: {why:?}"))
-    })?;
     let learnt = |page: &ListedPage| records.get(&identity(&key, &page.url)).copied();
     if !pages.iter().any(|page| learnt(page).is_some()) {
         let file = args.state.display();
@@ -89,6 +85,22 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         Format::Table => table(&rows).to_text(),
         Format::Json => output::json(&rows),
     })
+}
+
+/// What a flash knows of pages, by their numbers.
+fn records<F: Partition>(flash: F, state: &Path) -> Result<HashMap<u64, PageRecord>, Error> {
+    let mut records = HashMap::new();
+    let mut store = Store::new(flash);
+    let opened = store.open(|record, _| {
+        if let Record::Page(page) = record {
+            records.insert(page.page, *page);
+        }
+    });
+    async_io::block_on(opened).map_err(|why| {
+        let file = state.display();
+        Error::Usage(format!("{file}: the state cannot be read: {why:?}"))
+    })?;
+    Ok(records)
 }
 
 /// A page as a list has it, with what was learnt. The names are the columns of PAGES.csv.
