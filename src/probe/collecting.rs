@@ -71,7 +71,8 @@ impl<'a, B: Board> Probe<'a, B> {
     ///
     /// A collector that is slow, full or gone stops nothing: then the fetch goes on alone, and the
     /// page is fetched again, whole, at its next visit, unless the collector has said that it will
-    /// never take that. An answer 304 costs nothing; one that turns
+    /// never take that. An answer 304 costs nothing, and a page that was gone, or not for us, is
+    /// asked for whole: that it is back is news, which needs an answer with a body. One that turns
     /// out to be the version that is known is streamed, and the collector drops it.
     ///
     /// *Cancellation*: as for [`Self::run_slot`].
@@ -208,6 +209,7 @@ impl<B: Board, K: Connect, R: Resolve> Copying for Delivery<'_, '_, B, K, R> {
             if self.refused && matches!(self.stage, Stage::Open(_)) {
                 // News that is lost comes again with the next visit.
                 let _ = self.send(&ending(CopyStatus::Refused, 0)).await;
+                self.ask_whole();
             }
             // Without a status, the collector drops what it has of it.
             if let Stage::Open(connection) = &mut self.stage {
@@ -404,6 +406,17 @@ impl<B: Board, K: Connect, R: Resolve> Delivery<'_, '_, B, K, R> {
         let mut state = self.probe.state();
         let page = state.known.page_mut(self.page);
         page.is_some_and(|page| page.is_owed())
+    }
+
+    /// The page is asked for whole at its next visit: for a 304 no connection would be opened, and
+    /// the collector would not hear that the page is back.
+    fn ask_whole(&self) {
+        let mut state = self.probe.state();
+        if let Some(page) = state.known.page_mut(self.page) {
+            let had_one = page.etag.is_some() || page.last_modified().is_some();
+            page.forget_validators();
+            page.save_if(had_one);
+        }
     }
 
     /// The version of this fingerprint is not owed any more.

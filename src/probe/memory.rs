@@ -138,7 +138,7 @@ impl PageMemory {
     }
 
     /// It is asked for whole the next time.
-    #[cfg(feature = "hints")]
+    #[cfg(any(feature = "collect", feature = "hints"))]
     pub(super) fn forget_validators(&mut self) {
         self.etag = None;
         self.last_modified = 0;
