@@ -121,21 +121,60 @@ fn spaces_are_encoded_as_browsers_do() {
     );
 }
 
+/// A name in letters of its own is asked for, and goes into `Host`, as it is registered.
+#[test]
+fn international_names_are_encoded_as_browsers_do() {
+    let list = "url\nhttp://Bücher.test:8080/ü\nhttp://пример.test/\nhttp://straße.test\n";
+    assert_eq!(
+        urls(list),
+        [
+            "http://xn--bcher-kva.test:8080/ü",
+            "http://xn--e1afmkfd.test/",
+            "http://xn--strae-oqa.test"
+        ]
+    );
+    let said = check("http://bücher.test/\nhttp://a.test/ü\n");
+    let expected = "1 URL was encoded as browsers do (spaces, international host names); \
+        the first is line 1: http://xn--bcher-kva.test/\n";
+    assert!(said.contains(expected), "{said}");
+    // It is the same page.
+    refuses(
+        &["check", "-"],
+        b"http://xn--bcher-kva.test/\nhttp://b\xc3\xbccher.test/\n",
+        "each URL once (it stands on line 1 already)",
+    );
+    // A right-to-left mark alone is no name.
+    refuses(
+        &["check", "-"],
+        "http://a\u{200f}.test/\n".as_bytes(),
+        "expected a host name of letters that international names may have",
+    );
+    let hosts = concat!(env!("CARGO_TARGET_TMPDIR"), "/international-hosts.csv");
+    std::fs::write(hosts, "host,politeness\nBücher.test,7s\n").expect("written");
+    let output = dunlin(
+        &["check", "-", "--hosts", hosts, "--format", "csv"],
+        "http://bücher.test/\n".as_bytes(),
+    );
+    let said = text(&output.stdout);
+    assert!(said.contains("xn--bcher-kva.test,7"), "{said}");
+    assert!(!text(&output.stderr).contains("no page"), "{output:?}");
+}
+
 /// A list of another program has tags behind its URLs: they are not another page without a word.
 #[test]
 fn spaces_that_were_encoded_are_said() {
     let said = check("# mine\nhttp://a.test/my page\nhttp://a.test/2\nhttp://a.test/b tag, tag\n");
-    let expected = "note: -: 2 URLs have spaces, which were encoded; \
+    let expected = "note: -: 2 URLs were encoded as browsers do (spaces, international host names); \
         the first is line 2: http://a.test/my%20page\n";
     assert!(said.contains(expected), "{said}");
     let said = check("url\nhttp://a.test/ page\n");
-    assert!(said.contains("1 URL has spaces"), "{said}");
+    assert!(said.contains("1 URL was encoded"), "{said}");
     let said = check("<urlset><url><loc>http://a.test/a b</loc></url></urlset>");
-    assert!(said.contains("1 URL has spaces"), "{said}");
-    assert!(!check("http://a.test/my%20page\n").contains("spaces"));
+    assert!(said.contains("1 URL was encoded"), "{said}");
+    assert!(!check("http://a.test/my%20page\n").contains("encoded"));
     let run = ["run", "-", "--seconds", "0"];
     let said = text(&dunlin(&run, b"http://a.test/my page\n").stderr);
-    assert!(said.contains("1 URL has spaces"), "{said}");
+    assert!(said.contains("1 URL was encoded"), "{said}");
     for list in [
         "https://a.test/ tag1, tag2\n",
         "http://a.test/\nhttp://b.test/x/ news\n",

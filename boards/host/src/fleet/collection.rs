@@ -11,7 +11,7 @@ use super::page_table::{PageTable, UrlIndex, hash, insert};
 use crate::error::Error;
 use crate::lists::hosts::{ListedHost, ListedHours};
 use crate::lists::listing::{Gate, Listing, host_name};
-use crate::lists::pages::{ListedChange, ListedPage, PageList, encode_spaces, host_of};
+use crate::lists::pages::{ListedChange, ListedPage, PageList, as_browsers_send, host_of};
 use crate::lists::trust::Pin;
 
 /// Who has a group of hosts.
@@ -275,7 +275,7 @@ impl Collection {
     /// # Errors
     /// The URL is none.
     pub fn add(&mut self, url: &str, weight: f64) -> Result<(u32, bool), Error> {
-        let url = encode_spaces(url).into_owned();
+        let url = as_browsers_send(url).into_owned();
         if let Some(page) = self.find(&url) {
             return Ok((page, false));
         }

@@ -9,7 +9,7 @@ use dunlin::time::Duration;
 use crate::duration;
 use crate::error::{Error, InputError};
 use crate::lists::headers::Header;
-use crate::lists::pages::host_of;
+use crate::lists::pages::{as_dns_knows, host_of};
 use crate::lists::table_file::{Column, Field, Row, TableFile, optional, required};
 use crate::lists::trust::{self, Pin};
 
@@ -100,12 +100,13 @@ pub fn read(path: &Path) -> Result<Vec<ListedHost>, Error> {
     Ok(hosts)
 }
 
-/// A host as [`host_of`] spells it: IPv6 addresses may be written in several ways.
+/// A host as [`host_of`] spells it: IPv6 addresses and international names may be written in several
+/// ways.
 fn spelled_as_in_pages(host: &str) -> String {
     let url = format!("http://{host}/");
     match Url::parse(&url) {
         Ok(url) if host.starts_with('[') => host_of(&url),
-        _ => host.to_ascii_lowercase(),
+        _ => as_dns_knows(host).to_ascii_lowercase(),
     }
 }
 

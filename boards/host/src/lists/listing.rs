@@ -159,15 +159,16 @@ impl ListingArgs {
                 list.repeated
             ));
         }
-        if let Some((line, url)) = &list.first_spaced {
-            let (urls, have) = match list.spaced {
-                1 => ("URL", "has"),
-                _ => ("URLs", "have"),
+        if let Some((line, url)) = &list.first_encoded {
+            let (urls, were) = match list.encoded {
+                1 => ("URL", "was"),
+                _ => ("URLs", "were"),
             };
             say(format_args!(
-                "note: {}: {} {urls} {have} spaces, which were encoded; the first is line {line}: {url}",
+                "note: {}: {} {urls} {were} encoded as browsers do (spaces, international host names); \
+                the first is line {line}: {url}",
                 self.pages.display(),
-                list.spaced
+                list.encoded
             ));
         }
         let listed: HashSet<&str> = list.hosts.iter().map(String::as_str).collect();

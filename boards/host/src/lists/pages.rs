@@ -52,10 +52,10 @@ pub struct PageList {
     pub comments: u64,
     /// How many entries named a page that was there already; only sitemaps and OPML may.
     pub repeated: u64,
-    /// How many URLs had spaces, which were encoded.
-    pub spaced: u64,
+    /// How many URLs were encoded, as [`as_browsers_send`] says.
+    pub encoded: u64,
     /// The first of them: its line, and the URL it became.
-    pub first_spaced: Option<(u64, String)>,
+    pub first_encoded: Option<(u64, String)>,
     /// Pages that are never replaced by others, in their order.
     pub pinned: Vec<usize>,
 }
@@ -63,7 +63,7 @@ pub struct PageList {
 /// One page of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedPage {
-    /// The URL as it is written in the file, but for spaces, which are encoded.
+    /// The URL as it is written in the file, but encoded as browsers do: see [`as_browsers_send`].
     pub url: String,
     /// What people call the page.
     pub name: Option<String>,
@@ -157,8 +157,8 @@ impl PageList {
             if is_plain && field.text.contains("/ ") {
                 return Err(field.error(EXPECTED_NO_TAGS).into());
             }
-            let url = encode_spaces(field.text);
-            builder.list.note_spaces(field.text, &url, row.line());
+            let url = as_browsers_send(field.text);
+            builder.list.note_encoded(field.text, &url, row.line());
             let host = match builder.enter(&url, row.line()) {
                 Ok(Place::New { host }) => host,
                 Ok(Place::Repeated { line }) => {
@@ -190,8 +190,8 @@ impl PageList {
     fn from_markup(file: &str, input: Box<dyn BufRead>) -> Result<Self, Error> {
         let mut builder = Builder::default();
         markup::read(file, input, |entry| {
-            let url = encode_spaces(&entry.url);
-            builder.list.note_spaces(&entry.url, &url, entry.line);
+            let url = as_browsers_send(&entry.url);
+            builder.list.note_encoded(&entry.url, &url, entry.line);
             let place = builder
                 .enter(&url, entry.line)
                 .map_err(|expected| InputError {
@@ -221,11 +221,11 @@ impl PageList {
         Ok(builder.list)
     }
 
-    /// Counts a URL whose spaces had to be encoded: it may be another page than its owner means.
-    fn note_spaces(&mut self, written: &str, url: &str, line: u64) {
+    /// Counts a URL that had to be encoded: it may be another page than its owner means.
+    fn note_encoded(&mut self, written: &str, url: &str, line: u64) {
         if url != written {
-            self.spaced += 1;
-            self.first_spaced
+            self.encoded += 1;
+            self.first_encoded
                 .get_or_insert_with(|| (line, url.to_owned()));
         }
     }
@@ -464,7 +464,7 @@ const EXPECTED_NO_TAGS: &str = "a URL alone, without tags behind a space: names 
 
 /// Parses a URL, or says what was expected of it.
 fn parse_url(text: &str) -> Result<Url<'_>, String> {
-    Url::parse(text).map_err(|error| match error {
+    let url = Url::parse(text).map_err(|error| match error {
         UrlError::TooLong => format!("a URL of at most {} bytes", Url::MAX_LENGTH),
         UrlError::Scheme => "a URL that starts with http:// or https://".into(),
         UrlError::Userinfo => {
@@ -478,18 +478,41 @@ fn parse_url(text: &str) -> Result<Url<'_>, String> {
             format!("no space or control character, as at byte {at}: percent-encode it")
         }
         other => format!("a URL ({other})"),
-    })
+    })?;
+    // Nobody could be asked for the address of such a name, and no server expects it.
+    match url.host_text().is_ascii() {
+        true => Ok(url),
+        false => Err("a host name of letters that international names may have".into()),
+    }
 }
 
-/// Encodes spaces behind the host, as browsers do.
-pub fn encode_spaces(url: &str) -> Cow<'_, str> {
-    let host = url.find("://").map_or(0, |at| at + 3);
-    match url[host..].find(['/', '?', '#']) {
-        Some(end) if url[host + end..].contains(' ') => {
-            let (before, rest) = url.split_at(host + end);
-            format!("{before}{}", rest.replace(' ', "%20")).into()
-        }
-        _ => url.into(),
+/// A URL as browsers send it: spaces behind the host are encoded, and so is a host name in other
+/// letters than those of DNS. `http://bücher.example/a b` is `http://xn--bcher-kva.example/a%20b`.
+pub fn as_browsers_send(url: &str) -> Cow<'_, str> {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let end = url[start..].find(['/', '?', '#']);
+    let end = end.map_or(url.len(), |at| start + at);
+    let host = as_dns_knows(&url[start..end]);
+    let rest = &url[end..];
+    match (&host, rest.contains(' ')) {
+        (Cow::Borrowed(_), false) => url.into(),
+        _ => format!("{}{host}{}", &url[..start], rest.replace(' ', "%20")).into(),
+    }
+}
+
+/// The name by which DNS knows a host, `xn--bcher-kva.example:80` for `bücher.example:80`. What has
+/// none stays as it is, to be refused.
+pub fn as_dns_knows(host: &str) -> Cow<'_, str> {
+    if host.is_ascii() {
+        return host.into();
+    }
+    let (name, port) = match host.find(':') {
+        Some(at) => host.split_at(at),
+        None => (host, ""),
+    };
+    match idna::domain_to_ascii(name) {
+        Ok(name) => format!("{name}{port}").into(),
+        Err(_) => host.into(),
     }
 }
 

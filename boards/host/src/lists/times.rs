@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::error::Error;
-use crate::lists::pages::{PageList, encode_spaces};
+use crate::lists::pages::{PageList, as_browsers_send};
 use crate::lists::table_file::{Column, TableFile};
 
 /// A century, in seconds.
@@ -26,7 +26,7 @@ pub(super) fn each(
     while let Some(row) = table.next_row()? {
         let url = row.need("url", EXPECTED_URL)?;
         let place = *places
-            .get(&*encode_spaces(url.text))
+            .get(&*as_browsers_send(url.text))
             .ok_or_else(|| url.error(EXPECTED_URL))?;
         let time = row.need("time_s", expected)?;
         take(place, time.number(expected, &good)?);
