@@ -259,6 +259,12 @@ fn heavy_tails_are_told_by_name_and_a_law_may_fit_badly() {
 }
 
 #[test]
+fn a_list_of_urls_is_no_history_and_says_which_columns_one_has() {
+    let expected = "add a header line `url,time_s,changed` (known are url, time_s, changed,";
+    refuses(&["estimate", "-"], b"http://a.test/\n", expected);
+}
+
+#[test]
 fn bad_classes_are_refused() {
     for (classes, expected) in [
         ("7d,often", "expected a duration such as"),

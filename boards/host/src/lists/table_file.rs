@@ -219,8 +219,9 @@ impl TableFile {
             self.known.iter().position(|column| column.name == name)
         };
         let places: Vec<Option<usize>> = cells.iter().map(|cell| place(cell)).collect();
-        let needed = self.known.iter().find(|column| column.required);
-        let needed = needed.map_or("", |column| column.name);
+        let needed = self.known.iter().filter(|column| column.required);
+        let needed: Vec<&str> = needed.map(|column| column.name).collect();
+        let needed = needed.join(",");
         if places.iter().all(Option::is_none) {
             let first = String::from_utf8_lossy(self.line.trim_ascii()).into_owned();
             // `example.org/news` alone would be refused below a header line, too.
