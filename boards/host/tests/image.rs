@@ -86,7 +86,7 @@ fn what_no_firmware_could_use_is_refused() {
     make(
         "url\nhttps://a.test/\n",
         &[],
-        "expected http:// or a --gateway",
+        "expected http://, --https for a firmware that speaks https itself, or a --gateway",
     );
     make(
         "url\nhttp://a.test/\n",

@@ -308,7 +308,7 @@ fn reachable(page: &ListedPage, options: &Options, capacity: Capacity) -> Result
     let https = url.scheme() == Scheme::Https && !capacity.https;
     if https && options.gateway.is_none() {
         return Err(Error::Usage(format!(
-            "found {}, expected http:// or a --gateway HOST:PORT that fetches https pages for the probe",
+            "found {}, expected http://, --https for a firmware that speaks https itself, or a --gateway HOST:PORT that fetches https pages for it",
             page.url
         )));
     }
