@@ -173,8 +173,27 @@ fn one_line(text: &str) -> String {
         .next()
         .unwrap_or(text);
     let words: Vec<&str> = message.split_whitespace().collect();
-    words.join(" ").replace(" tip: ", "; tip: ")
+    let line = words.join(" ").replace(" tip: ", "; tip: ");
+    let plain = |line: String, (words, plain): &(&str, &str)| line.replace(words, plain);
+    IN_PLAIN_WORDS.iter().fold(line, plain)
 }
+
+/// What Rust says of numbers that are none, and what is expected instead.
+const IN_PLAIN_WORDS: [(&str, &str); 4] = [
+    ("invalid float literal", "expected a number"),
+    (
+        "cannot parse float from empty string",
+        "found nothing, expected a number",
+    ),
+    (
+        "invalid digit found in string",
+        "expected a whole number, without signs",
+    ),
+    (
+        "cannot parse integer from empty string",
+        "found nothing, expected a whole number",
+    ),
+];
 
 /// The command of a program that was asked for, as far as the usage of a clap error says which. What
 /// is said of a wrong value has no usage: then the first argument that is a command.

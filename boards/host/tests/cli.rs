@@ -65,6 +65,16 @@ fn bad_usage_is_one_line() {
         b"",
         "found the URL https://example.org/sitemap.xml, expected a file",
     );
+    refuses(
+        &["plan", "-", "--crawls", "many"],
+        b"",
+        "invalid value 'many' for '--crawls <N>': expected a number; see 'dunlin plan --help'",
+    );
+    refuses(
+        &["run", "-", "--slots", "two"],
+        b"",
+        "invalid value 'two' for '--slots <N>': expected a whole number, without signs; see",
+    );
     // A wrong value, too, names the help of its command.
     refuses(
         &["run", "-", "--politeness", "15"],
