@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use dunlin_host::output::progress::Progress;
 use dunlin_tools::firmware::budgets::{
     COLLECT, DISCOVER, FILTER, FLEET, HEADERS, HINTS, HTTPS, PUSH, UPDATE,
@@ -309,6 +309,12 @@ const LONG_CASES: &[Case] = &[
 /// # Errors
 /// A case has failed, or no case has such a name.
 pub fn run(install: bool, only: Option<&str>, long: bool) -> Result<u64> {
+    // Said before anything is built, which takes minutes.
+    let names = || CASES.iter().map(|(name, _)| *name);
+    let long_names = || LONG_CASES.iter().map(|(name, _)| *name);
+    if let Some(only) = only {
+        find(only, names(), long_names(), long)?;
+    }
     setup::qemu(install)?;
     setup::tls_peers(install)?;
     setup::signify(install)?;
@@ -331,8 +337,25 @@ pub fn run(install: bool, only: Option<&str>, long: bool) -> Result<u64> {
     if long {
         passed += conclude(LONG_CASES, &elf, only, 1)?;
     }
-    ensure!(passed > 0, "no end-to-end case of that name");
     Ok(passed)
+}
+
+/// Is there a case to run whose name contains `only`?
+fn find<'a>(
+    only: &str,
+    mut cases: impl Iterator<Item = &'a str>,
+    mut long_cases: impl Iterator<Item = &'a str>,
+    long: bool,
+) -> Result<()> {
+    let is_meant = |name: &str| name.contains(only);
+    if cases.any(is_meant) {
+        return Ok(());
+    }
+    match (long_cases.any(is_meant), long) {
+        (true, true) => Ok(()),
+        (true, false) => bail!("the case {only:?} takes many minutes: it runs with --long"),
+        (false, _) => bail!("found no case whose name contains {only:?}"),
+    }
 }
 
 /// Cases measure clocks and rates. One that failed while others kept the processor busy is judged
@@ -448,5 +471,25 @@ fn show_recent() {
         .filter(|(name, _)| *name == case || name.is_empty());
     for (name, line) in of_this_case {
         eprintln!("{name:.16}| {line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_without_a_case_is_refused_before_anything_is_built() {
+        let found = |only: &str, long| {
+            let names = ["it starts", "it stops"].into_iter();
+            let said = find(only, names, ["it stays"].into_iter(), long);
+            said.err().map(|error| error.to_string())
+        };
+        assert_eq!(found("stop", false), None);
+        assert_eq!(found("stay", true), None);
+        let expected = "the case \"stay\" takes many minutes: it runs with --long";
+        assert_eq!(found("stay", false).as_deref(), Some(expected));
+        let expected = "found no case whose name contains \"nothing\"";
+        assert_eq!(found("nothing", true).as_deref(), Some(expected));
     }
 }
