@@ -125,8 +125,9 @@ impl Assumption {
         let (which, why) = if made.pages == all {
             ("no page has".to_owned(), "which is a guess")
         } else {
-            let which = format!("{} of {all} pages lack", made.pages);
-            (which, "as the others do on average")
+            let which = format!("{} of {all} pages", made.pages);
+            let lack = if made.pages == 1 { "lacks" } else { "lack" };
+            (format!("{which} {lack}"), "as the others do on average")
         };
         self.assume.is_none().then(|| {
             format!(

@@ -233,6 +233,16 @@ fn the_table_tells_hosts_and_pages_apart() {
 }
 
 #[test]
+fn a_page_that_is_never_visited_has_no_age_for_machines() {
+    let list = "url,changes_per_day\nhttp://a.org/,1\nhttp://b.org/,40\n";
+    let document = json(&["--crawls", "1"], list);
+    assert!(document["pages"][1]["age_s"].is_null(), "{document}");
+    let csv = plan(&["--crawls", "1", "--format", "csv"], list);
+    let csv = String::from_utf8(csv.stdout).expect("text");
+    assert!(csv.ends_with("\nhttp://b.org/,0,0,\n"), "{csv}");
+}
+
+#[test]
 fn rates_are_not_invented_silently() {
     let said = |options: &[&str], list: &str| {
         let output = plan(&[&["--crawls", "4"], options].concat(), list);
@@ -248,7 +258,7 @@ fn rates_are_not_invented_silently() {
     let some = "url,changes_per_day\nhttp://a.org/,4\nhttp://b.org/,9\nhttp://c.org/,\n";
     let note = said(&[], some);
     assert!(
-        note.contains("1 of 3 pages lack") && note.contains("change 6 × a day"),
+        note.contains("1 of 3 pages lacks a changes_per_day") && note.contains("change 6 × a day"),
         "{note}"
     );
     let known = |options: &[&str]| -> serde_json::Value {

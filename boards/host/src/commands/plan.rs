@@ -120,7 +120,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     args.assumption.say(plan.assumed, &listing);
     match format {
         Format::Json => output::print(&output::json(&plan)),
-        Format::Csv => output::print(&page_table(&plan.pages, f64::to_string).to_csv()),
+        Format::Csv => output::print(&page_table(&plan.pages, or_nothing).to_csv()),
         Format::Table => output::print(&to_text(&plan)),
     }
 }
@@ -236,6 +236,14 @@ fn how_often(page: &PlanPage<'_, f64>, listed: &ListedPage, days: f64) -> String
         Some(rate) if known => format!("changes {rate} × a day"),
         Some(rate) => format!("rate not known, taken to change {rate} × a day"),
         None => "changes at known times".to_owned(),
+    }
+}
+
+/// A number of CSV: nothing where JSON has `null`, such as the age of a page that is never visited.
+fn or_nothing(number: &f64) -> String {
+    match number.is_finite() {
+        true => number.to_string(),
+        false => String::new(),
     }
 }
 

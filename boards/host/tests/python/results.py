@@ -125,6 +125,12 @@ with tempfile.TemporaryDirectory() as folder:
     for more in ((), ("--method", "greedy"), ("--objective", "harmonic"), ("--objective", "age"), ("--politeness", "1h")):
         document, schema = check("plan", *plan, *more, rows=lambda plan: plan["pages"])
         assert set(document) <= names(schema), set(document) - names(schema)
+    # A page that is never visited has no age, and then the list has none either.
+    clock = Path(folder) / "clock.csv"
+    clock.write_text("url,model,updates,max\nhttp://a.test/,quasi,6h:0.9;18h:1,\nhttp://b.test/,,,0\n")
+    for more in (("--method", "azar", "--objective", "age"), ("--objective", "harmonic")):
+        document, schema = check("plan", "plan", str(clock), "--crawls", "0.5", *more, rows=lambda plan: plan["pages"])
+        assert document["pages"][1]["age_s"] is None, document
     check("schedule", "schedule", str(pages), "--crawls", "12", "--method", "merge")
     simulate = ("simulate", str(pages), "--days", "3", "--crawls-per-day", "12")
     for more in ((), ("--compare",), ("--seeds", "1")):
