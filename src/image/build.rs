@@ -36,11 +36,12 @@ pub struct Builder {
 impl Builder {
     /// Begins an image for a probe that behaves like this.
     pub fn new(config: &Config<'_>) -> Self {
-        let mut record = Writer::default();
-        config.write(&mut record);
-        config.sntp.write(&mut record);
         let sections = Vec::new();
-        Self { sections }.table(Tag::CONFIG, &[record.0])
+        let record = |to: &mut Writer| {
+            config.write(to);
+            config.sntp.write(to);
+        };
+        Self { sections }.table(Tag::CONFIG, core::iter::once(record))
     }
 
     /// Adds the resolve table.
@@ -149,8 +150,15 @@ impl Builder {
     /// What a probe would refuse it for.
     pub fn build(self) -> Result<Vec<u8>, ImageError> {
         let bytes = self.build_unchecked();
-        let image = Image::parse(&bytes)?;
-        for page in 0..image.pages() {
+        // Its checksum has just been made.
+        let image = Image::read(&bytes, VERSION, [[0; 2]; 3])?;
+        let says = |tag: &Tag| image.section(*tag).is_some();
+        let tags = [Tag::LIMITS, Tag::LAWS, Tag::FILTERS];
+        let pages = match tags.iter().any(says) {
+            true => image.pages(),
+            false => 0,
+        };
+        for page in 0..pages {
             image.limits(page)?;
             image.law(page)?;
             #[cfg(feature = "filter")]
@@ -184,28 +192,42 @@ impl Builder {
     }
 
     fn records<'a, T: Record<'a>>(self, tag: Tag, records: &[T]) -> Self {
-        let encode = |record: &T| {
-            let mut bytes = Writer::default();
-            record.write(&mut bytes);
-            bytes.0
-        };
-        let records: Vec<Vec<u8>> = records.iter().map(encode).collect();
-        self.table(tag, &records)
+        let records = records.iter();
+        self.table(
+            tag,
+            records.map(|record| |to: &mut Writer| record.write(to)),
+        )
     }
 
-    /// Adds records behind their number and the index of where each starts.
-    fn table(self, tag: Tag, records: &[Vec<u8>]) -> Self {
-        if records.is_empty() {
+    /// Adds records, each of which is written by its function, behind their number and the index of
+    /// where each starts.
+    fn table(self, tag: Tag, records: impl ExactSizeIterator<Item: FnOnce(&mut Writer)>) -> Self {
+        let count = records.len();
+        if count == 0 {
             return self;
         }
-        let mut payload = (records.len() as u32).to_le_bytes().to_vec();
-        let mut start = 4 + 4 * records.len();
-        for record in records {
-            payload.extend((start as u32).to_le_bytes());
-            start += record.len();
+        let mut to = Writer(self.sections);
+        to.0.extend(tag.bytes());
+        let payload = to.0.len() + 4;
+        let index = payload + 4;
+        to.0.resize(index + 4 * count, 0);
+        for (number, write) in records.enumerate() {
+            let start = to.0.len() - payload;
+            put(&mut to.0, index + 4 * number, start);
+            write(&mut to);
         }
-        payload.extend(records.concat());
-        self.section(tag, &payload)
+        let length = to.0.len() - payload;
+        put(&mut to.0, payload - 4, length);
+        put(&mut to.0, payload, count);
+        Self { sections: to.0 }
+    }
+}
+
+/// Writes a number as the word at this byte.
+fn put(bytes: &mut [u8], at: usize, number: usize) {
+    let word = bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut);
+    if let Some(word) = word {
+        *word = (number as u32).to_le_bytes();
     }
 }
 

@@ -186,6 +186,11 @@ impl<'a> Image<'a> {
         if found != expected {
             return Err(ImageError::Checksum { found, expected });
         }
+        Self::read(bytes, version, counts)
+    }
+
+    /// The same of bytes that are whole; versions without sections have `counts` of records.
+    fn read(bytes: &'a [u8], version: u16, counts: [[u8; 2]; 3]) -> Result<Self, ImageError> {
         let mut image = Self {
             bytes,
             version,
