@@ -36,7 +36,8 @@ impl ProbeCapacity {
         self.pages >= group.pages && self.hosts >= group.hosts && self.link >= group.demand
     }
 
-    fn take(&mut self, group: &Group) {
+    /// Has this group from now on, too.
+    pub fn take(&mut self, group: &Group) {
         self.pages = self.pages.saturating_sub(group.pages);
         self.hosts = self.hosts.saturating_sub(group.hosts);
         self.link = (self.link - group.demand).max(0.0);
@@ -92,16 +93,17 @@ pub fn assign(groups: &[Group], probes: &mut [ProbeCapacity], owners: &mut [u32]
     left
 }
 
-/// The probe for a group: the highest score among those that are below their fair share, else among
-/// those that have room at all.
-fn best(group: &Group, probes: &[ProbeCapacity]) -> Option<usize> {
+/// The probe for a group, by its place among these: the highest [`score`] among those that are below
+/// their fair share, else among those that have room at all. Work: a score for each probe.
+pub fn best(group: &Group, probes: &[ProbeCapacity]) -> Option<usize> {
     let mut fair = (0, None);
     let mut any = (0, None);
     for (number, probe) in probes.iter().enumerate() {
-        if !probe.holds(group) {
+        let score = score(group.key, probe.key);
+        // Most are out of the question by that: their room is not looked at.
+        if (fair.1.is_some() && score <= fair.0) || !probe.holds(group) {
             continue;
         }
-        let score = score(group.key, probe.key);
         if any.1.is_none() || score > any.0 {
             any = (score, Some(number));
         }

@@ -71,7 +71,7 @@ mod rehome;
 mod share;
 mod topic;
 
-pub use assign::{Group, NOBODY, ProbeCapacity, assign, score};
+pub use assign::{Group, NOBODY, ProbeCapacity, assign, best, score};
 pub use departure::Departure;
 pub use drift::Drift;
 pub use ledger::GrantLedger;

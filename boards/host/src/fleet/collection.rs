@@ -1,6 +1,6 @@
 //! The pages that a fleet keeps fresh, in groups of hosts that share a gate: a group has one owner.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use dunlin::fetch::Url;
 use dunlin::fleet::Departure;
@@ -381,25 +381,20 @@ impl Collection {
     /// The list of these pages alone, with their hosts and gates in the order of the whole.
     pub fn part(&self, pages: &[u32]) -> Listing {
         let host_of = |page: &u32| self.table.host(*page);
-        let mut hosts: BTreeMap<usize, usize> =
-            pages.iter().map(|page| (host_of(page), 0)).collect();
-        let mut gates: BTreeMap<u32, usize> = BTreeMap::new();
-        for (place, (host, local)) in hosts.iter_mut().enumerate() {
-            *local = place;
-            gates.insert(self.hosts[*host].group, 0);
-        }
-        for (place, local) in gates.values_mut().enumerate() {
-            *local = place;
-        }
-        let page = |page: &u32| self.table.listed(*page, hosts[&host_of(page)]);
-        let known = || hosts.keys().map(|host| &self.hosts[*host]);
-        let names: Vec<String> = known().map(|host| host.name.clone().into()).collect();
+        let hosts = distinct(pages.iter().map(host_of));
+        let group_of = |host: &usize| self.hosts[*host].group;
+        let gates = distinct(hosts.iter().map(group_of));
+        let place_of = |page: &u32| hosts.binary_search(&host_of(page)).unwrap_or_default();
+        let gate_of = |host: &usize| gates.binary_search(&group_of(host)).unwrap_or_default();
+        let page = |page: &u32| self.table.listed(*page, place_of(page));
+        let name = |host: &usize| self.hosts[*host].name.clone().into();
+        let names: Vec<String> = hosts.iter().map(name).collect();
         let pins = self.pins.iter();
         let has_pin = |name: &str| names.iter().any(|host| host_name(host) == name);
         let gate = |group: &u32| self.groups[*group as usize].gate();
         Listing {
-            gates: gates.keys().map(gate).collect(),
-            gate_of_host: known().map(|host| gates[&host.group]).collect(),
+            gates: gates.iter().map(gate).collect(),
+            gate_of_host: hosts.iter().map(gate_of).collect(),
             pins: pins.filter(|(host, _)| has_pin(host)).cloned().collect(),
             headers: Vec::new(),
             tellers: Vec::new(),
@@ -422,6 +417,14 @@ mod tests {
         for url in urls {
             collection.add(url, 1.0).expect("a URL");
         }
+/// Each of these numbers once, in order.
+fn distinct<T: Ord>(numbers: impl Iterator<Item = T>) -> Vec<T> {
+    let mut numbers: Vec<T> = numbers.collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
         collection
     }
 

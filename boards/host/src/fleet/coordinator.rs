@@ -7,16 +7,16 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use dunlin::fleet::{Departure, Drift, GrantLedger, NOBODY, Verb};
+use dunlin::fleet::{Departure, Drift, GrantLedger, Verb};
 use dunlin::time::{Duration, Instant};
 
 use super::asking::{self, Control};
-use super::collection::{Collection, Holder};
+use super::collection::{Collection, Holder, HostGroup};
 use super::link::Outgoing;
 use super::page_table::hash;
 use super::planner::{Planner, Rules};
 use super::roster::Roster;
-use super::saved::{Folder, Saved, SavedGroup, SavedPage, SavedProbe, VERSION};
+use super::saved::{Folder, OneByOne, Saved, SavedGroup, SavedPage, SavedProbe, VERSION};
 use super::telling::MOST_LISTED;
 use crate::error::Error;
 use crate::lists::page_image::Options;
@@ -115,6 +115,8 @@ pub struct Coordinator {
     pub(super) hold_until: Instant,
     /// Until then, probes that the broker says are there are waited for.
     pub(super) gather_until: Instant,
+    /// Lists have to be made that one turn had no time for.
+    pub(super) is_listing: bool,
     /// When a probe last came.
     pub(super) last_join: Instant,
     /// A probe has come since loads were last compared.
@@ -193,6 +195,7 @@ impl Coordinator {
             unplaced: true,
             hold_until: now,
             gather_until: Instant::MAX,
+            is_listing: false,
             last_join: now,
             joined: false,
             balanced_at: now,
@@ -286,6 +289,7 @@ impl Coordinator {
             } else if let Some(known) = self.roster.get_mut(number) {
                 // The same pages under the same version: made again, but not another list.
                 known.stale = true;
+                known.list.digest = probe.pages;
             }
         }
     }
@@ -512,18 +516,7 @@ impl Coordinator {
             pages: probe.list.digest,
             paused: probe.paused,
         };
-        let group = |group: &super::collection::HostGroup| {
-            let (probe, leaving) = match group.holder {
-                Holder::Probe(number) => (number, false),
-                Holder::Leaving { from, .. } => (from, true),
-                Holder::Nobody { .. } => (NOBODY, false),
-            };
-            (probe != NOBODY).then(|| SavedGroup {
-                name: group.name.clone().into(),
-                probe,
-                leaving,
-            })
-        };
+        let groups = || self.collection.groups().iter().filter_map(saved_group);
         let probes = self.roster.probes().iter().enumerate().map(probe);
         let saved = Saved {
             version: VERSION,
@@ -532,7 +525,7 @@ impl Coordinator {
             lease_ms: self.settings.lease.max(self.earlier_lease.0).as_millis(),
             budget: self.budget_said,
             probes: probes.collect(),
-            groups: self.collection.groups().iter().filter_map(group).collect(),
+            groups: OneByOne(groups),
             added: self.added.clone(),
             removed: self.removed.clone(),
         };
@@ -540,4 +533,18 @@ impl Coordinator {
         self.unsaved = false;
         Ok(())
     }
+}
+
+/// What is saved of a group; nothing of one that nobody has.
+fn saved_group(group: &HostGroup) -> Option<SavedGroup<&str>> {
+    let (probe, leaving) = match group.holder {
+        Holder::Probe(number) => (number, false),
+        Holder::Leaving { from, .. } => (from, true),
+        Holder::Nobody { .. } => return None,
+    };
+    Some(SavedGroup {
+        name: &group.name,
+        probe,
+        leaving,
+    })
 }

@@ -1,6 +1,8 @@
 //! Who gets which hosts, and who has to give some away.
 
-use dunlin::fleet::{Balance, ELASTICITY, Group, NOBODY, ProbeCapacity, assign, rehome, score};
+use dunlin::fleet::{
+    Balance, ELASTICITY, Group, NOBODY, ProbeCapacity, assign, best, rehome, score,
+};
 use dunlin::time::{Duration, Instant};
 
 use super::collection::{Holder, HostGroup};
@@ -33,17 +35,16 @@ impl Load {
         self.demand += group.demand;
     }
 
-    fn remove(&mut self, group: &Group) {
-        self.pages = self.pages.saturating_sub(group.pages);
-        self.hosts = self.hosts.saturating_sub(group.hosts);
-        self.demand -= group.demand;
-    }
-
-    /// Does it leave room for this group, within a fair share?
-    fn leaves(&self, group: &Group, room: &ProbeCapacity) -> bool {
-        self.pages + group.pages <= room.pages.min(room.fair)
-            && self.hosts + group.hosts <= room.hosts
-            && self.demand + group.demand <= room.link
+    /// What a probe with this load has room for, within its fair share.
+    fn left(&self, room: &ProbeCapacity) -> ProbeCapacity {
+        let pages = room.pages.min(room.fair).saturating_sub(self.pages);
+        ProbeCapacity {
+            pages,
+            hosts: room.hosts.saturating_sub(self.hosts),
+            link: room.link - self.demand,
+            fair: pages,
+            ..*room
+        }
     }
 }
 
@@ -136,7 +137,8 @@ impl Coordinator {
         let is_many = self.collection.pages() >= MANY;
         let last = self.placed_at.filter(|_| is_many);
         let is_due = last.is_none_or(|last| now >= last + EVERY_OF_MANY);
-        now >= self.hold_until && now >= self.last_join + SETTLE && gathered && is_due
+        let is_settled = now >= self.last_join + SETTLE && !self.is_listing;
+        now >= self.hold_until && is_settled && gathered && is_due
     }
 
     /// Fetches a day that a group is likely to ask for: its share, as far as politeness allows.
@@ -259,37 +261,35 @@ impl Coordinator {
     /// ones first that go least well with their owner.
     fn make_room(&mut self, here: &[usize]) {
         let fair = self.fair(here.len());
-        let mut loads = self.loads(here);
+        let loads = self.loads(here);
+        let has_less = |place: &usize| loads[*place].pages < fair;
+        let takers: Vec<usize> = (0..here.len()).filter(has_less).collect();
+        let left = |place: &usize| loads[*place].left(&self.room(here[*place], fair));
+        let mut left: Vec<ProbeCapacity> = takers.iter().map(left).collect();
         let place_of = places_of(here);
         let mut own: Vec<Vec<usize>> = vec![Vec::new(); here.len()];
         for (number, group) in self.collection.groups().iter().enumerate() {
-            if let Some(place) = group.holder.owner().and_then(&place_of) {
+            let place = group.holder.owner().and_then(&place_of);
+            if let Some(place) = place.filter(|place| loads[*place].pages > fair) {
                 own[place].push(number);
             }
         }
-        let room: Vec<ProbeCapacity> = here.iter().map(|one| self.room(*one, fair)).collect();
         let mut moves = Vec::new();
-        for place in 0..here.len() {
-            let affinity = |group: &usize| {
-                let group = &self.collection.groups()[*group];
-                score(group.key, room[place].key)
-            };
-            let mut groups = own[place].clone();
-            groups.sort_by_key(affinity);
+        for (place, mut groups) in own.into_iter().enumerate() {
+            let key = self.roster.get(here[place]).map_or(0, |probe| probe.key);
+            let group = |number: &usize| self.group(&self.collection.groups()[*number]);
+            groups.sort_by_cached_key(|number| score(group(number).key, key));
+            let mut pages = loads[place].pages;
             for number in groups {
-                if loads[place].pages <= fair {
+                if pages <= fair {
                     break;
                 }
-                let group = self.group(&self.collection.groups()[number]);
+                let group = group(&number);
                 // Where it would find no room it would come back, after a pause for nothing.
-                let has_room = |to: &usize| *to != place && loads[*to].leaves(&group, &room[*to]);
-                let to = (0..here.len())
-                    .filter(has_room)
-                    .max_by_key(|to| score(group.key, room[*to].key));
-                if let Some(to) = to {
-                    loads[place].remove(&group);
-                    loads[to].add(&group);
-                    moves.push((number, here[to] as u32));
+                if let Some(taker) = best(&group, &left) {
+                    left[taker].take(&group);
+                    pages = pages.saturating_sub(group.pages);
+                    moves.push((number, here[takers[taker]] as u32));
                 }
             }
         }

@@ -25,7 +25,7 @@ const LISTS: &str = "lists";
 
 /// What may be granted, and who has what.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Saved {
+pub struct Saved<G = Vec<SavedGroup>> {
     /// The format of the file: [`VERSION`].
     pub version: u8,
     /// Counts the planner's starts.
@@ -39,7 +39,7 @@ pub struct Saved {
     /// Every probe that has had a list; most of the time, every one that was ever heard of.
     pub probes: Vec<SavedProbe>,
     /// Every group of hosts that somebody has, or has had until lately.
-    pub groups: Vec<SavedGroup>,
+    pub groups: G,
     /// Pages that commands have added, …
     pub added: Vec<SavedPage>,
     /// … and those that commands have removed.
@@ -61,13 +61,22 @@ pub struct SavedProbe {
 
 /// Hosts that share a gate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SavedGroup {
+pub struct SavedGroup<N = String> {
     /// What it is called: `host NAME` or `group NAME`.
-    pub name: String,
+    pub name: N,
     /// The probe that has it, by its place in the list of probes.
     pub probe: u32,
     /// It is no longer on that one's list, and may still be asked by it.
     pub leaving: bool,
+}
+
+/// Records that are written one by one as they come, and never are in memory together.
+pub(super) struct OneByOne<F>(pub(super) F);
+
+impl<I: Iterator<Item: Serialize>, F: Fn() -> I> Serialize for OneByOne<F> {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq((self.0)())
+    }
 }
 
 /// A page that a command has added.
@@ -167,7 +176,7 @@ impl Folder {
     ///
     /// # Errors
     /// It cannot be written; the one before is still there.
-    pub fn save(&self, saved: &Saved) -> io::Result<()> {
+    pub fn save<G: Serialize>(&self, saved: &Saved<G>) -> io::Result<()> {
         // A part at a time: of many hosts the whole text would be fifty megabytes.
         self.replace_with(PLANNER, |file| {
             serde_json::to_writer(file, saved).map_err(io::Error::other)

@@ -8,7 +8,7 @@ use dunlin::time::{Duration, Instant};
 use super::collection::HostGroup;
 use super::coordinator::{Coordinator, SentCommand};
 use super::link::Outgoing;
-use super::roster::List;
+use super::roster::{List, Probe};
 use crate::error::Error;
 use crate::lists::page_image::{self, Capacity, Options};
 use crate::monitor::web::request::is_same;
@@ -17,6 +17,8 @@ use crate::monitor::web::request::is_same;
 /// at every probe some forty times.
 const ANSWERED_OF_MANY: Duration = Duration::from_secs(1);
 const MANY: usize = 1_000;
+/// One turn makes lists of so many pages, and the next ones go on: reports are heard between them.
+const LISTED_A_TURN: usize = 500_000;
 /// A command is of no use any more after so many seconds.
 const COMMAND_EXPIRES_S: u32 = 3_600;
 /// Commands that are remembered.
@@ -25,10 +27,14 @@ const MOST_COMMANDS: usize = 256;
 pub(super) const MOST_LISTED: usize = u16::MAX as usize - 1;
 
 impl Coordinator {
-    /// Grants, in answer to the reports that have come.
+    /// Grants, in answer to the reports that have come. A probe whose list is still to be made waits
+    /// for that: a grant would hold for the new list alone.
     pub(super) fn answer(&mut self, now: Instant) {
-        let pending: Vec<usize> = (0..self.roster.probes().len())
-            .filter(|number| self.roster.get(*number).is_some_and(|probe| probe.pending))
+        let is_listed = |probe: &Probe| !probe.stale;
+        let probes = self.roster.probes().iter().enumerate();
+        let pending: Vec<usize> = probes
+            .filter(|(_, probe)| probe.pending && is_listed(probe))
+            .map(|(number, _)| number)
             .collect();
         let is_many = self.roster.probes().len() >= MANY;
         let last = self.answered_at.filter(|_| is_many);
@@ -50,7 +56,7 @@ impl Coordinator {
         }
         self.planner.count_free(now);
         for number in self.planner.served(now) {
-            if self.is_here(number, now) {
+            if self.is_here(number, now) && self.roster.get(number).is_some_and(is_listed) {
                 self.grant(number, now);
             }
         }
@@ -105,7 +111,8 @@ impl Coordinator {
         Ok((image, places))
     }
 
-    /// Makes the lists that have changed, and announces them.
+    /// Makes the lists that have changed, or as many of them as one turn has time for, and announces
+    /// them.
     ///
     /// # Errors
     /// One cannot be written into the folder: it is tried again.
@@ -118,6 +125,7 @@ impl Coordinator {
             return Ok(());
         }
         let groups = self.collection.groups_by_probe(probes.len());
+        let mut listed = 0;
         for number in stale {
             let pages = self.collection.pages_of(&groups[number]);
             let digest = self.pages_hash(&pages);
@@ -125,6 +133,7 @@ impl Coordinator {
             // away are still to go.
             let (image, pages) = self.image(&pages).unwrap_or_else(|why| {
                 crate::output::say(format_args!("a list cannot be made: {why}"));
+        self.is_listing = !stale.is_empty();
                 self.image(&[]).unwrap_or_default()
             });
             self.planner
@@ -133,7 +142,11 @@ impl Coordinator {
             let version = version.map_or(0, |entry| entry.ledger.list());
             let token = dunlin::math::split_mix(&mut self.random);
             self.folder.save_list(number, &image)?;
+            if listed >= LISTED_A_TURN {
+                return Ok(());
+            }
             let Some(probe) = self.roster.get_mut(number) else {
+            listed += pages.len();
                 continue;
             };
             if version != probe.list.version {
@@ -149,7 +162,6 @@ impl Coordinator {
                 token,
             };
             probe.stale = false;
-            self.unsaved = true;
             self.announce(number, now);
         }
         Ok(())
@@ -166,6 +178,9 @@ impl Coordinator {
     pub(super) fn announce(&mut self, number: usize, now: Instant) {
         let Some(probe) = self.roster.get_mut(number) else {
             return;
+        self.is_listing = false;
+        // What is in the lists, for the next start, once for all: their versions are saved already.
+        self.touch();
         };
         if probe.list.version == 0 {
             return;

@@ -1,12 +1,11 @@
 //! Page lists as the probe takes them: PAGES.csv and options in, a page image out.
 
-use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 
 use dunlin::catalog::{
     Address, Config, CrawlLimits, Gateway, Host, LogLevel, Name, Page, PageFilter, TimeServer,
 };
-use dunlin::fetch::{Agent, Ignore, Scheme, Url, UrlHost};
+use dunlin::fetch::{Agent, Ignore};
 use dunlin::image::{Builder, Learnt, Tag};
 use dunlin::model::Objective;
 use dunlin::probe::SCOUTS;
@@ -163,9 +162,10 @@ pub fn build(
     }
     Agent::new(&options.agent, options.contact.as_deref())
         .map_err(|why| Error::Usage(why.to_string()))?;
-    list.pages
-        .iter()
-        .try_for_each(|page| reachable(page, options, capacity))?;
+    list.pages.iter().try_for_each(|page| {
+        let host = list.hosts.get(page.host);
+        reachable(page, host.map_or("", String::as_str), options, capacity)
+    })?;
     listing.gates.iter().try_for_each(check_politeness)?;
     check_ignored(&options.ignore)?;
     check_filters(listing, options)?;
@@ -181,7 +181,7 @@ pub fn build(
         None => tellers[index - pages].host,
     };
     order.sort_by_key(|&index| host_of(index));
-    let mut records = Vec::new();
+    let mut records = Vec::with_capacity(order.len());
     for &index in &order {
         let Some(page) = list.pages.get(index) else {
             records.push(tellers[index - pages].record(options, pages));
@@ -293,26 +293,35 @@ pub fn build(
 
 /// What was learnt about pages, by their place in the image.
 fn learnt_by_place(learnt: &[(usize, Learnt)], order: &[usize]) -> Vec<(u16, Learnt)> {
-    let by_index: HashMap<usize, Learnt> = learnt.iter().copied().collect();
+    let mut by_index = vec![None; order.len()];
+    for (index, learnt) in learnt {
+        if let Some(place) = by_index.get_mut(*index) {
+            *place = Some(*learnt);
+        }
+    }
     let pages = order.iter().enumerate();
     pages
-        .filter_map(|(place, index)| Some((place as u16, *by_index.get(index)?)))
+        .filter_map(|(place, index)| Some((place as u16, (*by_index.get(*index)?)?)))
         .collect()
 }
 
-/// Can this page be fetched at all by who runs the image?
-fn reachable(page: &ListedPage, options: &Options, capacity: Capacity) -> Result<(), Error> {
-    let Ok(url) = Url::parse(&page.url) else {
-        return Ok(());
-    };
-    let https = url.scheme() == Scheme::Https && !capacity.https;
+/// Can this page of a host be fetched at all by who runs the image?
+fn reachable(
+    page: &ListedPage,
+    host: &str,
+    options: &Options,
+    capacity: Capacity,
+) -> Result<(), Error> {
+    // Not by parsing it again: a planner of a fleet comes here with millions of pages.
+    let scheme = page.url.as_bytes().get(..6).unwrap_or_default();
+    let https = scheme.eq_ignore_ascii_case(b"https:") && !capacity.https;
     if https && options.gateway.is_none() {
         return Err(Error::Usage(format!(
             "found {}, expected http://, --https for a firmware that speaks https itself, or a --gateway HOST:PORT that fetches https pages for it",
             page.url
         )));
     }
-    if matches!(url.host(), UrlHost::Address(IpAddr::V6(_))) && !capacity.ipv6 && !https {
+    if host.starts_with('[') && !capacity.ipv6 && !https {
         return Err(Error::Usage(format!(
             "found {}, expected a name or an IPv4 address: this board's network has no IPv6",
             page.url
