@@ -59,6 +59,7 @@
 //! | `auth` | no records: DER certificates of the owner's authorities, one behind the other | public ones only |
 //! | `coll` | no records: the URL of a collector | nothing is collected |
 //! | `lrnt` | no records: [`Learnt`] of some pages, in 14 bytes each | everything is learnt anew |
+//! | `seen` | no records: when pages were last visited, see [`Seen`] | all pages are visited at once |
 //! | `disc` | no records: whether and where pages beyond the list are looked for, as `discover::DiscoverySettings` reads it | the list alone is visited |
 //! | `rank` | no records: how such pages are ranked, as `rank::Ranking` reads it | PageRank |
 //! | `tell` | no records: which pages are tellers, see [`Teller`] | no host tells |
@@ -111,6 +112,7 @@ mod learnt;
 mod optional;
 mod record;
 mod section;
+mod seen;
 mod tellers;
 mod trust;
 
@@ -119,6 +121,7 @@ pub use build::{Builder, build};
 pub use error::ImageError;
 pub use learnt::Learnt;
 pub use section::Tag;
+pub use seen::Seen;
 pub use tellers::{Teller, TellerSource};
 
 use crate::catalog::{Catalog, ChangeLaw, Config, CrawlLimits, Host, Ignore, Ignores, Name, Page};

@@ -45,6 +45,8 @@ impl Tag {
     pub const COLLECTOR: Self = Self(*b"coll");
     /// What others have learnt about pages. Who skips it learns that anew.
     pub const LEARNT: Self = Self(*b"lrnt");
+    /// When pages were last visited by whoever had them. Who skips it begins with all at once.
+    pub const SEEN: Self = Self(*b"seen");
     /// Whether and where pages are looked for that are not on the list. Who skips it visits the
     /// list alone.
     pub const DISCOVERY: Self = Self(*b"disc");

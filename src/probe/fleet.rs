@@ -102,28 +102,49 @@ fn elasticity(
         most
     }
 }
-/// Believes what the list says that others have learnt, of pages that the store knows nothing
-/// of; of how many? Work: the pages, each with a binary search.
+
+/// What a list has told of pages that the store knows nothing of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seeded {
+    /// Pages of which what others have learnt is believed.
+    pub(super) believed: u16,
+    /// Pages that others have visited: they are due when they would have been there.
+    pub(super) visited: u16,
+}
+
+/// Believes what the list says that others have learnt, and goes on where they were, with all pages
+/// that the store knows nothing of. Work: the pages, each with a binary search.
 pub(super) fn seed(
     scheduler: &mut SchedulerView<'_>,
     pages: &[PageMemory],
     setup: &Setup<'_>,
-) -> u16 {
-    let mut seeded = 0;
+    now: Instant,
+) -> Seeded {
+    let seen = setup.image.seen();
+    if let Some(seen) = seen.filter(|_| scheduler.price() <= 0.0) {
+        scheduler.restore_price(seen.price);
+    }
+    let is_priced = scheduler.price() > 0.0;
+    let seen = seen.filter(|_| is_priced);
+    let mut seeded = Seeded::default();
     for index in 0..setup.image.pages() as u16 {
         let known = pages.get(usize::from(index));
         let is_known = known.is_none_or(|page| page.sector() != NOWHERE);
-        let Some(learnt) = setup.image.learnt(index).filter(|_| !is_known) else {
+        let Some(id) = scheduler.page_id(index.into()).filter(|_| !is_known) else {
             continue;
         };
-        let estimate = Estimate::from_parts(learnt.shape, learnt.time, learnt.watch);
-        let is_open = setup
-            .page(index.into())
-            .is_ok_and(|page| page.rate.is_none() || page.confidence < PageSettings::CERTAIN);
-        if let (Some(id), Some(estimate), true) =
-            (scheduler.page_id(index.into()), estimate, is_open)
-        {
-            seeded += u16::from(scheduler.believe(id, estimate).is_ok());
+        let learnt = setup.image.learnt(index);
+        let estimate = learnt.and_then(|learnt| {
+            let is_open = setup
+                .page(index.into())
+                .is_ok_and(|page| page.rate.is_none() || page.confidence < PageSettings::CERTAIN);
+            Estimate::from_parts(learnt.shape, learnt.time, learnt.watch).filter(|_| is_open)
+        });
+        if let Some(estimate) = estimate {
+            seeded.believed += u16::from(scheduler.believe(id, estimate).is_ok());
+        }
+        if let Some(ago) = seen.and_then(|seen| seen.ago(index)) {
+            seeded.visited += u16::from(scheduler.expect_page(id, ago, now).is_ok());
         }
     }
     seeded
@@ -202,12 +223,19 @@ impl<B: Board> Membership<'_, '_, B> {
         }
     }
 
-    /// Begins where others were: believes what the list says that has been learnt about pages. For
-    /// a probe without a store, before any slot runs; [`Persistence::restore`](super::Persistence)
-    /// does it by itself. Work: the pages, each with a binary search.
+    /// Begins where others were: believes what the list says that has been learnt about pages, and
+    /// visits each when its turn would have come. Of how many pages something is believed? For a
+    /// probe without a store, before any slot runs;
+    /// [`Persistence::restore`](super::Persistence) does it by itself. Work: the pages, each with a
+    /// binary search.
     pub fn seed(&self) -> u16 {
+        let now = self.probe.board.now();
+        let setup = &self.probe.setup;
         let state = &mut *self.probe.state();
-        seed(&mut state.scheduler, state.known.pages, &self.probe.setup)
+        let seeded = seed(&mut state.scheduler, state.known.pages, setup, now);
+        let new = setup.first_round(seeded.visited);
+        state.scheduler.begin_ahead(new);
+        seeded.believed
     }
 
     /// What a report says of this probe; `room` has the pages, hosts and fetches a day that it

@@ -89,8 +89,13 @@ impl<B: Board> Persistence<'_, '_, B> {
                 state.resume_move(index as u16, setup, now);
             }
             #[cfg(feature = "fleet")]
-            super::fleet::seed(&mut state.scheduler, state.known.pages, setup);
-            let new = setup.first_round(resumed.pages);
+            let visited = {
+                let pages = &*state.known.pages;
+                super::fleet::seed(&mut state.scheduler, pages, setup, now).visited
+            };
+            #[cfg(not(feature = "fleet"))]
+            let visited = 0;
+            let new = setup.first_round(resumed.pages + visited);
             state.scheduler.begin_ahead(new);
             state.persist.root_unsaved = true;
         }

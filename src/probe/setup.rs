@@ -279,7 +279,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Pages of a first round that go at politeness' pace, when so many have been visited in an
-    /// earlier run: all others, but no more than the budget allows in a day.
+    /// earlier run, or by others: the rest, but no more than the budget allows in a day.
     pub(super) fn first_round(&self, known: u16) -> u32 {
         let new = (self.image.pages() as u32).saturating_sub(known.into());
         self.config

@@ -35,7 +35,7 @@ impl<I: Id> Core<'_, I> {
         certain: bool,
         now: Instant,
     ) -> Result<(), Error> {
-        let (_, tick) = self.advance(now);
+        self.advance(now);
         let id = page_key(page)?;
         let host = self.queued_mut(id)?.host;
         self.state.trust.grant();
@@ -58,6 +58,18 @@ impl<I: Id> Core<'_, I> {
         if certain {
             return self.date_page(page, fetched_ago, now);
         }
+        self.expect_page(page, fetched_ago, now)
+    }
+
+    pub(super) fn expect_page(
+        &mut self,
+        page: PageId,
+        fetched_ago: Duration,
+        now: Instant,
+    ) -> Result<(), Error> {
+        let (_, tick) = self.advance(now);
+        let id = page_key(page)?;
+        self.queued_mut(id)?;
         let gap = self.retry_after(self.gap_of(id, 0.0));
         let due = tick.before_days(fetched_ago.as_days()).after_days(gap);
         self.reschedule(id, due, Place::Pinned);

@@ -84,6 +84,89 @@ fn a_probe_that_has_just_started_lets_politeness_pass() {
     assert!(first.is_some_and(|first| first >= GAP), "{first:?}");
 }
 
+const SHARED: [&str; 10] = ["/0", "/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8", "/9"];
+/// All pages change alike: there is a fetch in five seconds, so each of twenty has one in a hundred.
+const EVERY: u64 = 100;
+
+/// What a probe does with these pages in so many seconds with a lease: the requests, and what a fetch
+/// is worth to it in the end.
+fn shared(seen: (f32, Vec<Option<u32>>), seconds: u64) -> (Vec<Hit>, f32) {
+    let per_day = (20 * 86_400 / EVERY) as f32;
+    let setting = Setting {
+        seconds,
+        fleet: true,
+        seen,
+        per_day: Some(per_day),
+        rate: 200.0,
+        confidence: 1_000.0,
+        ..Setting::of(GAP, &[("a.test", &SHARED), ("b.test", &SHARED)])
+    };
+    let mut member = Member::new(7, 1, at(0), Drift::DEFAULT);
+    let report = member.report(&Outlook::default(), at(0));
+    let lease = Duration::from_secs(100_000);
+    let grant = GrantLedger::new(1).grant(&report, 1, per_day, lease, at(0));
+    assert!(member.granted(&grant));
+    let mut begun = false;
+    let mut price = 0.0;
+    let look = |_: &World, probe: &WorldProbe<'_, '_>| {
+        if !std::mem::replace(&mut begun, true) {
+            probe.membership().obey(&member);
+        }
+        price = probe.membership().outlook((100, 100, 1e6)).price;
+    };
+    let (world, _) = setting.run_keeping(None::<NoStore>, served, look);
+    let hits = world.hits.borrow();
+    let pages = hits.iter().filter(|hit| hit.target != "/robots.txt");
+    (pages.cloned().collect(), price)
+}
+
+/// The number of a page in the list.
+fn number(hit: &Hit) -> usize {
+    let host = usize::from(hit.host == "b.test");
+    let page: usize = hit.target[1..].parse().expect("a number");
+    10 * host + page
+}
+
+#[test]
+fn the_next_owner_goes_on_where_the_one_before_was_and_keeps_to_its_budget() {
+    const LONG: u64 = 2_000;
+    let (before, price) = shared((0.0, Vec::new()), LONG);
+    let mut last = vec![None; 20];
+    for hit in &before {
+        last[number(hit)] = Some(hit.at);
+    }
+    // The one before is gone, and its pages have waited a little.
+    let gone = 20;
+    let ages: Vec<Option<u32>> = last
+        .iter()
+        .map(|at| at.map(|at| (LONG + gone - at.as_secs()) as u32))
+        .collect();
+    assert!(ages.iter().all(Option::is_some), "{ages:?}");
+    let (after, _) = shared((price, ages.clone()), 4 * EVERY);
+    let early = |hits: &[Hit]| {
+        let early = hits.iter().filter(|hit| hit.at.as_secs() < EVERY / 2);
+        early.count() as u64
+    };
+    // Those that came due meanwhile, and half a round. Who is told nothing begins with all of them.
+    let most = (gone + EVERY / 2) * 20 / EVERY + 3;
+    let [early, untold] = [early(&after), early(&before)];
+    assert!(
+        early <= most && untold > most,
+        "{early}, {untold}, expected {most}"
+    );
+    for (page, age) in ages.iter().enumerate() {
+        let first = after.iter().find(|hit| number(hit) == page);
+        let first = first.map(|hit| hit.at.as_secs());
+        let age = u64::from(age.unwrap_or(0));
+        // A round, what it was late by already, and rules of robots that come first.
+        let late = first.is_none_or(|first| first + age > EVERY + gone + EVERY / 4);
+        assert!(
+            !late,
+            "page {page}, visited {age} s before, is visited at {first:?}"
+        );
+    }
+}
+
 /// A batch with nothing in it.
 fn no_visits() -> Visits {
     Visits {

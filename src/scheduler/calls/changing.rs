@@ -347,6 +347,28 @@ macro_rules! changing {
             /// [`Error::UnknownPage`]
             fn believe(page: PageId, estimate: Estimate) -> Result<(), Error>;
 
+            /// Tells that somebody else has fetched a page so long ago, of which there is no copy here:
+            /// it is due when it would be there, at the present price, and its next fetch teaches
+            /// nothing.
+            ///
+            /// # Errors
+            /// [`Error::UnknownPage`], also while it is being fetched.
+            ///
+            /// ```
+            /// # use dunlin::scheduler::*;
+            /// # use dunlin::time::{Duration, Instant};
+            /// # let now = Instant::ZERO;
+            /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
+            /// # let host = scheduler.add_host(Duration::from_secs(15))?;
+            /// let daily = PageSettings::DEFAULT.with_rate(Some(1.0));
+            /// let page = scheduler.add_page(host, &daily, now)?;
+            /// scheduler.restore_price(0.1);
+            /// scheduler.expect_page(page, Duration::HOUR, now)?;
+            /// assert!(scheduler.next_due() > Some(now));
+            /// # Ok::<(), Error>(())
+            /// ```
+            fn expect_page(page: PageId, fetched_ago: Duration, now: Instant) -> Result<(), Error>;
+
             /// Tells when a page was last fetched, once that is known: [`Self::restore_page`] could
             /// not be told. A page that has been fetched since stays as it is.
             ///

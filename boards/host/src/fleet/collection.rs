@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use dunlin::fetch::Url;
 use dunlin::fleet::Departure;
 use dunlin::image::Learnt;
-use dunlin::time::Duration;
+use dunlin::time::{Duration, Instant};
 
 use super::page_table::{PageTable, UrlIndex, hash, insert};
 use crate::error::Error;
@@ -250,9 +250,19 @@ impl Collection {
         self.table.learnt(page)
     }
 
-    /// A page was visited: this is believed of it now.
+    /// This is believed of a page now.
     pub fn learn(&mut self, page: u32, learnt: Learnt) {
         self.table.learn(page, learnt);
+    }
+
+    /// The moment of the last visit to a page that is known of, to the second.
+    pub fn visited(&self, page: u32) -> Option<Instant> {
+        self.table.visited(page)
+    }
+
+    /// A page was visited at this moment.
+    pub fn visit(&mut self, page: u32, then: Instant) {
+        self.table.visit(page, then);
     }
 
     /// The pages of which something has been learnt, by the hashes of their URLs.
@@ -407,6 +417,14 @@ impl Collection {
     }
 }
 
+/// Each of these numbers once, in order.
+fn distinct<T: Ord>(numbers: impl Iterator<Item = T>) -> Vec<T> {
+    let mut numbers: Vec<T> = numbers.collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -417,14 +435,6 @@ mod tests {
         for url in urls {
             collection.add(url, 1.0).expect("a URL");
         }
-/// Each of these numbers once, in order.
-fn distinct<T: Ord>(numbers: impl Iterator<Item = T>) -> Vec<T> {
-    let mut numbers: Vec<T> = numbers.collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
-}
-
         collection
     }
 

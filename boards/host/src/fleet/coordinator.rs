@@ -236,7 +236,7 @@ impl Coordinator {
     /// Would a probe take any list of these pages? Said before anybody is told of one.
     fn check_lists(&self) -> Result<(), Error> {
         let mut parts = self.collection.members().chunks(MOST_LISTED);
-        parts.try_for_each(|pages| self.image(pages).map(drop))
+        parts.try_for_each(|pages| self.image(pages, 0.0, self.started).map(drop))
     }
 
     /// Takes over who has what.

@@ -34,7 +34,7 @@ impl Coordinator {
                 Ok(())
             }
             ProbeTopic::Report => decode(payload).map(|report| self.reported(probe, report, now)),
-            ProbeTopic::Visits => decode(payload).map(|visits| self.visited(probe, &visits)),
+            ProbeTopic::Visits => decode(payload).map(|visits| self.visited(probe, &visits, now)),
             ProbeTopic::Done => decode(payload).map(|done: Done| self.done(probe, done)),
             // What the planner itself says.
             ProbeTopic::Grant | ProbeTopic::List | ProbeTopic::Command => Ok(()),
@@ -151,7 +151,7 @@ impl Coordinator {
         }
     }
 
-    fn visited(&mut self, name: &str, visits: &Visits) {
+    fn visited(&mut self, name: &str, visits: &Visits, now: Instant) {
         let Some(number) = self.roster.find(name) else {
             return;
         };
@@ -193,6 +193,8 @@ impl Coordinator {
             let page = pages.get(usize::from(visit.page)).copied();
             if let Some(page) = page.filter(|page| is_sound && self.is_of(*page, number)) {
                 self.collection.learn(page, learnt);
+                let ago = Duration::from_secs(visit.ago_s.into());
+                self.collection.visit(page, now - ago);
                 self.learnt_unsaved = true;
             }
         }

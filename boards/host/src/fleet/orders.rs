@@ -109,7 +109,7 @@ impl Coordinator {
         if !is_new {
             return Ok(Answered::default());
         }
-        if let Err(why) = self.image(&[page]) {
+        if let Err(why) = self.image(&[page], 0.0, self.started) {
             self.collection.remove(page);
             return Err(why.to_string());
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use dunlin::image::Learnt;
 use dunlin::math::split_mix;
-use dunlin::time::Duration;
+use dunlin::time::{Duration, Instant};
 
 use crate::filter::Filter;
 use crate::lists::pages::{ListedChange, ListedPage};
@@ -38,7 +38,7 @@ pub(super) fn insert<T>(column: &mut Vec<T>, place: usize, value: T) {
     column.insert(place, value);
 }
 
-/// All pages by number: 32 bytes each, beside the texts of their URLs and the terms that some have.
+/// All pages by number: 36 bytes each, beside the texts of their URLs and the terms that some have.
 #[derive(Debug, Default)]
 pub struct PageTable {
     /// The URLs, one behind the other, …
@@ -52,6 +52,8 @@ pub struct PageTable {
     rates: Vec<f32>,
     /// What has been learnt; a shape of zero for nothing.
     learnt: Vec<Learnt>,
+    /// The second of the planner's clock of the last visit; 0 for none that is known.
+    visited: Vec<u32>,
     /// What the list says of few pages.
     terms: BTreeMap<u32, Terms>,
 }
@@ -76,6 +78,7 @@ impl PageTable {
         self.weights.reserve_exact(pages);
         self.rates.reserve_exact(pages);
         self.learnt.reserve_exact(pages);
+        self.visited.reserve_exact(pages);
     }
 
     /// Takes a page; its number. What people call it is nothing to a planner.
@@ -90,6 +93,7 @@ impl PageTable {
         append(&mut self.hosts, page.host as u32);
         append(&mut self.weights, page.weight as f32);
         append(&mut self.learnt, NOTHING);
+        append(&mut self.visited, 0);
         let (rate, change) = match page.change {
             ListedChange::Poisson { rate } => (rate, None),
             other => (None, Some(other)),
@@ -157,6 +161,21 @@ impl PageTable {
     pub fn learn(&mut self, page: u32, learnt: Learnt) {
         if let Some(place) = self.learnt.get_mut(page as usize) {
             *place = learnt;
+        }
+    }
+
+    /// The moment of the last visit to a page that is known of, to the second.
+    pub fn visited(&self, page: u32) -> Option<Instant> {
+        let second = self.visited.get(page as usize).copied();
+        let second = second.filter(|second| *second > 0);
+        second.map(|second| Instant::ZERO + Duration::from_secs(second.into()))
+    }
+
+    /// A page was visited at this moment.
+    pub fn visit(&mut self, page: u32, then: Instant) {
+        let second = (then - Instant::ZERO).as_secs().min(u32::MAX.into()) as u32;
+        if let Some(place) = self.visited.get_mut(page as usize) {
+            *place = second.max(*place).max(1);
         }
     }
 }
@@ -246,9 +265,22 @@ mod tests {
             let number = table.take(page.clone());
             assert_eq!(table.listed(number, 7), *page);
             assert_eq!((table.host(number), table.learnt(number)), (7, None));
+            assert_eq!(table.visited(number), None);
         }
         assert_eq!((table.len(), table.terms.len()), (3, 1));
         assert_eq!((table.url(1), table.url(3)), ("http://b.test/", ""));
+    }
+
+    #[test]
+    fn the_last_visit_counts_whichever_is_heard_of_last() {
+        let at = |second| Instant::ZERO + Duration::from_secs(second);
+        let mut table = PageTable::default();
+        let page = table.take(page("http://a.test/"));
+        table.visit(page, at(70) + Duration::from_millis(900));
+        table.visit(page, at(50));
+        assert_eq!(table.visited(page), Some(at(70)));
+        table.visit(page + 1, at(80));
+        assert_eq!(table.visited(page + 1), None);
     }
 
     #[test]

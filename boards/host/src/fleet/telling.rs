@@ -86,8 +86,13 @@ impl Coordinator {
         }
     }
 
-    /// The image of a list, and its pages by place.
-    pub(super) fn image(&self, pages: &[u32]) -> Result<(Vec<u8>, Vec<u32>), Error> {
+    /// The image of a list, and its pages by place. A fetch is worth `price` to the fleet's probes.
+    pub(super) fn image(
+        &self,
+        pages: &[u32],
+        price: f32,
+        now: Instant,
+    ) -> Result<(Vec<u8>, Vec<u32>), Error> {
         let part = self.collection.part(pages);
         let share = pages.len() as f64 / self.collection.pages().max(1) as f64;
         let learnt = pages.iter().enumerate();
@@ -95,9 +100,15 @@ impl Coordinator {
             let learnt = self.collection.learnt(*page)?;
             Some((place, learnt))
         });
+        let ago = |page: &u32| {
+            let then = self.collection.visited(*page)?;
+            Some((now - then).as_secs().min(u64::from(u32::MAX - 1)) as u32)
+        };
         let options = Options {
             per_day: Some((f64::from(self.settings.budget) * share).max(1e-6)),
             learnt: learnt.collect(),
+            seen: pages.iter().map(ago).collect(),
+            price,
             ..self.settings.options.clone()
         };
         let capacity = Capacity {
@@ -121,20 +132,25 @@ impl Coordinator {
         let stale: Vec<usize> = (0..probes.len())
             .filter(|number| probes[*number].stale)
             .collect();
+        self.is_listing = !stale.is_empty();
         if stale.is_empty() {
             return Ok(());
         }
         let groups = self.collection.groups_by_probe(probes.len());
+        let price = self.usual_price(now);
         let mut listed = 0;
         for number in stale {
+            if listed >= LISTED_A_TURN {
+                return Ok(());
+            }
             let pages = self.collection.pages_of(&groups[number]);
+            listed += pages.len();
             let digest = self.pages_hash(&pages);
             // Every page was in a list that could be made; if one cannot, hosts that were taken
             // away are still to go.
-            let (image, pages) = self.image(&pages).unwrap_or_else(|why| {
+            let (image, pages) = self.image(&pages, price, now).unwrap_or_else(|why| {
                 crate::output::say(format_args!("a list cannot be made: {why}"));
-        self.is_listing = !stale.is_empty();
-                self.image(&[]).unwrap_or_default()
+                self.image(&[], price, now).unwrap_or_default()
             });
             self.planner
                 .set_polite(number, self.polite(&groups[number]));
@@ -142,11 +158,7 @@ impl Coordinator {
             let version = version.map_or(0, |entry| entry.ledger.list());
             let token = dunlin::math::split_mix(&mut self.random);
             self.folder.save_list(number, &image)?;
-            if listed >= LISTED_A_TURN {
-                return Ok(());
-            }
             let Some(probe) = self.roster.get_mut(number) else {
-            listed += pages.len();
                 continue;
             };
             if version != probe.list.version {
@@ -164,7 +176,24 @@ impl Coordinator {
             probe.stale = false;
             self.announce(number, now);
         }
+        self.is_listing = false;
+        // What is in the lists, for the next start, once for all: their versions are saved already.
+        self.touch();
         Ok(())
+    }
+
+    /// What a fetch is worth to most probes that are here; 0 if nobody says. Not the mean, which a
+    /// single liar would decide.
+    fn usual_price(&self, now: Instant) -> f32 {
+        let rules = self.planner.rules();
+        let here = self.planner.entries().iter();
+        let here = here.filter(|entry| entry.is_here(rules, now));
+        let prices = here.filter_map(|entry| Some(entry.report?.outlook.price));
+        let is_sound = |price: &f32| *price > 0.0 && price.is_finite();
+        let mut prices: Vec<f32> = prices.filter(is_sound).collect();
+        prices.sort_unstable_by(f32::total_cmp);
+        let middle = prices.len().saturating_sub(1) / 2;
+        prices.get(middle).copied().unwrap_or(0.0)
     }
 
     /// Fetches a day that the politeness of these groups allows.
@@ -178,9 +207,6 @@ impl Coordinator {
     pub(super) fn announce(&mut self, number: usize, now: Instant) {
         let Some(probe) = self.roster.get_mut(number) else {
             return;
-        self.is_listing = false;
-        // What is in the lists, for the next start, once for all: their versions are saved already.
-        self.touch();
         };
         if probe.list.version == 0 {
             return;

@@ -76,6 +76,10 @@ pub struct Options {
     pub objective: Objective,
     /// What others have learnt about pages, by their place in the list.
     pub learnt: Vec<(usize, Learnt)>,
+    /// How many seconds ago others have visited pages, for all pages of the list or for none.
+    pub seen: Vec<Option<u32>>,
+    /// What a fetch has to be worth to those others; 0 if nobody knows.
+    pub price: f32,
 }
 
 impl Default for Options {
@@ -102,6 +106,8 @@ impl Default for Options {
             interval: Duration::DAY,
             objective: Objective::Freshness,
             learnt: Vec::new(),
+            seen: Vec::new(),
+            price: 0.0,
         }
     }
 }
@@ -284,6 +290,7 @@ pub fn build(
         .pins(&pins)
         .collector(options.collector.as_deref())
         .learnt(&learnt_by_place(&options.learnt, &order))
+        .seen(options.price, &seen_by_place(&options.seen, &order))
         .filters(&filters)
         .tellers(&placed(&tellers, &order, pages))
         .build()
@@ -303,6 +310,12 @@ fn learnt_by_place(learnt: &[(usize, Learnt)], order: &[usize]) -> Vec<(u16, Lea
     pages
         .filter_map(|(place, index)| Some((place as u16, (*by_index.get(*index)?)?)))
         .collect()
+}
+
+/// How many seconds ago pages were visited, by their place in the image.
+fn seen_by_place(seen: &[Option<u32>], order: &[usize]) -> Vec<Option<u32>> {
+    let age = |index: &usize| seen.get(*index).copied().flatten();
+    order.iter().map(age).collect()
 }
 
 /// Can this page of a host be fetched at all by who runs the image?

@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use dunlin::fleet::{
-    Drift, Grant, LONGEST, ListNotice, Member, Outlook, Presence, ProbeTopic, decode, encode,
-    read_topic, topic,
+    Drift, Grant, LONGEST, ListNotice, Member, Outlook, Presence, ProbeTopic, VisitReport, Visits,
+    decode, encode, read_topic, topic,
 };
 use dunlin::image::Image;
 use dunlin::time::{Duration, Instant};
@@ -28,6 +28,10 @@ struct Probe {
     member: Member,
     outlook: Outlook,
     hosts: BTreeSet<String>,
+    /// How many seconds ago its list says that each page was visited.
+    ages: HashMap<String, Option<u64>>,
+    /// What a fetch has to be worth, as its list says.
+    price: Option<f32>,
     /// It neither reports nor hears.
     away: bool,
 }
@@ -114,6 +118,8 @@ impl World {
             member: Member::new(self.boots, 0, self.now, Drift::DEFAULT),
             outlook,
             hosts: BTreeSet::new(),
+            ages: HashMap::new(),
+            price: None,
             away: false,
         };
         self.probes.insert(name, probe);
@@ -162,6 +168,13 @@ impl World {
                 }
                 let host = |index| image.host(index).expect("a host").name.to_owned();
                 probe.hosts = (0..image.hosts()).map(host).collect();
+                let age = |index: usize| {
+                    let url = image.page(index).expect("a page").url.to_owned();
+                    let ago = image.seen().and_then(|seen| seen.ago(index as u16));
+                    (url, ago.map(Duration::as_secs))
+                };
+                probe.price = image.seen().map(|seen| seen.price);
+                probe.ages = (0..image.pages()).map(age).collect();
                 probe.member.take_list(notice.version, now);
             }
             _ => {}
@@ -240,6 +253,48 @@ fn a_probe_that_joins_gets_its_share_and_one_that_leaves_moves_only_its_own() {
     world.pass(30);
     assert_eq!(world.hosts("a").len() + world.hosts("b").len(), 24);
     assert!(world.hosts("b").len() >= 9);
+}
+
+#[test]
+fn the_next_owner_is_told_when_pages_were_visited() {
+    let mut world = World::new("ages", 1);
+    world.join("a", 50_000.0, 0.01);
+    world.pass(10);
+    let visit = |page, ago_s| VisitReport {
+        page,
+        ago_s,
+        changed: false,
+        shape: 1.0,
+        time: 1.0,
+        watch: [0; 2],
+    };
+    let visits = Visits {
+        boot: world.boots,
+        list: world.probes["a"].member.list(),
+        first: 0,
+        // The first of two that are told late was not the last one.
+        visits: [visit(0, 5), visit(0, 30)].into_iter().collect(),
+    };
+    world.say("a", ProbeTopic::Visits, &visits);
+    let then = world.now;
+    world.probes.get_mut("a").expect("a probe").away = true;
+    world.join("b", 50_000.0, 0.01);
+    world.join("c", 50_000.0, 0.01);
+    // What a fetch is worth is not for one alone to say.
+    world.join("liar", 50_000.0, 1e9);
+    // One host is for one of them: the others have no room for it.
+    for name in ["c", "liar"] {
+        world.probes.get_mut(name).expect("a probe").outlook.hosts = 0;
+    }
+    world.pass(LEASE.as_secs() + POLITENESS.as_secs() + 8);
+    let now = world.now;
+    let b = world.probes.get_mut("b").expect("a probe");
+    assert_eq!(b.hosts.len(), 1);
+    let taken = b.member.report(&b.outlook, now).list_for_ms / 1_000;
+    let ago = (now - then).as_secs() + 5 - u64::from(taken);
+    assert_eq!(b.ages["http://h0.test/0"], Some(ago));
+    assert_eq!(b.ages["http://h0.test/1"], None);
+    assert_eq!(b.price, Some(0.01));
 }
 
 #[test]

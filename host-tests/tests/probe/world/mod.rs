@@ -270,6 +270,8 @@ pub struct Setting {
     pub updates: Vec<(u16, Duration)>,
     /// It is a probe of a fleet, without a lease yet.
     pub fleet: bool,
+    /// What a fetch is worth to others, and how many seconds ago they have visited each page.
+    pub seen: (f32, Vec<Option<u32>>),
     /// Bytes that a slot reads at a time.
     pub window: usize,
     /// What passes while all slots have a turn each: the processor takes its time, too.
@@ -317,6 +319,7 @@ impl Default for Setting {
             refused: |_| false,
             updates: Vec::new(),
             fleet: false,
+            seen: (0.0, Vec::new()),
             window: 700,
             round: Duration::ZERO,
             collector: None,
@@ -427,6 +430,7 @@ impl Setting {
             .laws(&laws)
             .objective(self.objective)
             .tellers(&self.tellers)
+            .seen(self.seen.0, &self.seen.1)
             .build_unchecked()
     }
 
@@ -507,6 +511,8 @@ impl Setting {
             }
             if let Some(Keeper { store, .. }) = &mut keeper {
                 block_on(probe.persistence().restore(store, true));
+            } else if self.fleet {
+                probe.membership().seed();
             }
             if self.fleet {
                 probe = probe.in_fleet(None);
