@@ -56,9 +56,10 @@ impl Duty {
         }
     }
 
-    /// Is there a lease now?
+    /// Is there a lease now under which something may be fetched?
     pub(crate) fn is_leased(&self, now: Instant) -> bool {
-        self.member.leased_until().is_some_and(|end| now < end)
+        let is_leased = self.member.leased_until().is_some_and(|end| now < end);
+        is_leased && self.member.budget() > 0.0
     }
 
     /// Is there a list to be fetched now?
@@ -129,7 +130,7 @@ impl Duty {
             return Heard::default();
         };
         let lease = Duration::from_millis(grant.lease_ms.into());
-        self.pace.granted(lease);
+        self.pace.granted(lease, grant.budget > 0.0);
         // A shorter lease than before needs a report sooner.
         let soon = probe.board().now() + self.pace.period();
         self.next_report = self.next_report.min(soon);

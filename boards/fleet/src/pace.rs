@@ -21,7 +21,7 @@ pub(crate) struct Pace {
     lease: Duration,
     /// Attempts in a row that failed.
     failed: u32,
-    /// Reports in a row that nobody has answered.
+    /// Reports in a row that nobody has answered with something to be fetched.
     unanswered: u32,
     random: u64,
 }
@@ -43,7 +43,8 @@ impl Pace {
         (self.lease / 4).min(REPORT).max(LEAST)
     }
 
-    /// How long after a report the next one follows: soon, as long as there is no lease.
+    /// How long after a report the next one follows: soon, as long as there is
+    /// nothing that may be fetched.
     pub(crate) fn reported(&mut self, is_leased: bool) -> Duration {
         if is_leased {
             self.unanswered = 0;
@@ -54,10 +55,12 @@ impl Pace {
         pause
     }
 
-    /// A lease was granted.
-    pub(crate) fn granted(&mut self, lease: Duration) {
+    /// A lease was granted, under which something may be fetched or nothing.
+    pub(crate) fn granted(&mut self, lease: Duration, is_worth_something: bool) {
         self.lease = lease;
-        self.unanswered = 0;
+        if is_worth_something {
+            self.unanswered = 0;
+        }
     }
 
     /// The broker can be reached again.
@@ -93,11 +96,11 @@ mod tests {
     fn a_lease_survives_lost_reports_and_a_day_has_few() {
         let mut pace = Pace::new(Duration::HOUR, 1);
         assert_eq!(pace.period(), REPORT);
-        pace.granted(Duration::from_secs(20));
+        pace.granted(Duration::from_secs(20), true);
         assert_eq!(pace.period(), Duration::from_secs(5));
-        pace.granted(Duration::DAY);
+        pace.granted(Duration::DAY, true);
         assert_eq!(pace.period(), REPORT);
-        pace.granted(Duration::ZERO);
+        pace.granted(Duration::ZERO, true);
         assert_eq!(pace.period(), LEAST);
     }
 
@@ -107,6 +110,11 @@ mod tests {
         let waits: [u64; 12] = core::array::from_fn(|_| pace.reported(false).as_secs());
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]);
         assert_eq!(pace.reported(true), REPORT);
+        assert_eq!(pace.reported(false).as_secs(), 1);
+        // Who is granted nothing does not begin again for that.
+        pace.granted(Duration::HOUR, false);
+        assert_eq!(pace.reported(false).as_secs(), 2);
+        pace.granted(Duration::HOUR, true);
         assert_eq!(pace.reported(false).as_secs(), 1);
     }
 
