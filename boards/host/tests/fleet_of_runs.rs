@@ -143,6 +143,14 @@ impl Run {
         Self(child)
     }
 
+    /// Ends it as Ctrl-C does.
+    fn stop(&mut self) {
+        let mut kill = Command::new("kill");
+        let sent = kill.args(["-INT", &self.0.id().to_string()]).status();
+        assert!(sent.is_ok_and(|sent| sent.success()));
+        let _ = self.0.wait();
+    }
+
     fn kill(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -362,6 +370,51 @@ fn another_list_leaves_what_a_run_keeps_and_copies_go_where_the_planner_says() {
     assert_eq!(whole.len(), 4, "fetched whole: {whole:?}");
     let again = requests.iter().filter(|(.., is_known)| *is_known).count();
     assert!(again >= 4, "{again} answers of 304");
+    log.judge();
+}
+
+#[test]
+fn a_run_without_its_fleet_is_alone_again_and_knows_what_it_has_learnt() {
+    let log = Log::default();
+    let port = log.serve();
+    let page = |host: usize| (format!("h{host}.test:{port}"), "/0".to_owned());
+    let list = |hosts: std::ops::Range<usize>| {
+        let urls = hosts.map(|host| format!("http://h{host}.test:{port}/0\n"));
+        "url\n".to_owned() + &urls.collect::<String>()
+    };
+    let mut site = Site::new("alone", 1, &list(0..3));
+    let mut arguments = site.planner_arguments("state");
+    let place = arguments.iter().position(|word| word == "--crawls-per-day");
+    arguments[place.expect("an option") + 1] = "200000".into();
+    let planner = scripted::Planner::start(&arguments, &site.folder);
+    let state = site.folder.join("p1.state").display().to_string();
+    let mut run = Run::start(&site, "p1", &["--state", &state]);
+    let shared: HashSet<_> = (0..3).map(page).collect();
+    wait_for("visits to every page", PATIENCE, || {
+        log.since(Instant::now() - PATIENCE).is_superset(&shared)
+    });
+    run.stop();
+    planner.kill();
+    site.kill_broker();
+    // It leaves the fleet, and has a list of its own: some of those pages, and another one.
+    let then = Instant::now();
+    let own = site.folder.join("own.csv").display().to_string();
+    std::fs::write(&own, list(1..4)).expect("a list");
+    let arguments = ["run", &own, "--state", &state, "--politeness", "1s"];
+    let options = ["--crawls-per-day", "200000", "--resolve", "*=127.0.0.1"];
+    let _alone = Run::program(&site, "alone", &[&arguments[..], &options].concat());
+    let listed: HashSet<_> = (1..4).map(page).collect();
+    wait_for("visits to its own list", PATIENCE, || {
+        log.since(then).is_superset(&listed)
+    });
+    assert_eq!(log.since(then), listed, "no page of the fleet's list");
+    // What it knew is not fetched whole again.
+    let requests = log.0.lock().expect("no panic").clone();
+    let is_whole =
+        |(_, path, at, is_known): &&Request| *at >= then && !is_known && path != "/robots.txt";
+    let whole: Vec<_> = requests.iter().filter(is_whole).collect();
+    let whole: Vec<&str> = whole.iter().map(|(host, ..)| host.as_str()).collect();
+    assert_eq!(whole, [page(3).0]);
     log.judge();
 }
 

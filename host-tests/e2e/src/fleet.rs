@@ -21,7 +21,7 @@ use dunlin_host::lists::listing::Listing;
 use dunlin_tools::firmware::budgets::{FLEET, HTTPS};
 use dunlin_tools::firmware::told::Told;
 use dunlin_tools::qemu::crawl::{Crawl, Report};
-use dunlin_tools::qemu::list::{LOOPBACK, options};
+use dunlin_tools::qemu::list::{LOOPBACK, listing, options};
 use dunlin_tools::qemu::page_image::Options;
 use dunlin_tools::qemu::{Line, temporary};
 use dunlin_tools::web::{Answer, Hit, Web};
@@ -182,7 +182,19 @@ impl Fleet {
 
     /// A probe in QEMU, for so many seconds; then it is gone as if its power was.
     fn in_qemu(&self, elf: &Path, name: &str, seconds: u32) -> Result<Report> {
-        in_qemu(elf, &self.credentials(name)?, seconds, &[], |_| {})
+        in_qemu(elf, &self.credentials(name)?, seconds, &[], None, |_| {})
+    }
+
+    /// The same with a flash that outlives it: a file in the fleet's folder.
+    fn in_qemu_with_flash(&self, elf: &Path, name: &str, seconds: u32) -> Result<Report> {
+        let flash = self.flash(name);
+        let broker = self.credentials(name)?;
+        in_qemu(elf, &broker, seconds, &[], Some(&flash), |_| {})
+    }
+
+    /// The flash of a probe that has one.
+    fn flash(&self, name: &str) -> PathBuf {
+        self.folder.0.join(format!("{name}.flash"))
     }
 
     /// A probe on this computer.
@@ -196,6 +208,15 @@ impl Fleet {
     }
 }
 
+/// Options of a device to which every host is this computer.
+fn everywhere() -> Options {
+    let hosts = ["*", "127.0.0.1"];
+    Options {
+        resolve: hosts.map(|name| (name.into(), LOOPBACK)).into(),
+        ..options()
+    }
+}
+
 /// A probe in QEMU, for so many seconds, with these credentials and authorities of its own. Its log
 /// goes to `hear`, too.
 fn in_qemu(
@@ -203,6 +224,7 @@ fn in_qemu(
     broker: &BrokerUrl,
     seconds: u32,
     authorities: &[Vec<u8>],
+    flash: Option<&Path>,
     mut hear: impl FnMut(&Line),
 ) -> Result<Report> {
     let name = &broker.user;
@@ -213,15 +235,13 @@ fn in_qemu(
     })?;
     let told = told.bytes()?;
     let options = Options {
-        resolve: ["*", "127.0.0.1"]
-            .map(|name| (name.into(), LOOPBACK))
-            .into(),
         authorities: authorities.to_vec(),
-        ..options()
+        ..everywhere()
     };
     let nothing = Listing::default();
     let crawl = Crawl {
         settings: told.as_deref(),
+        state: flash,
         epoch: broker.tls.then(now),
         ..Crawl::new(elf, &nothing, &options, seconds)
     };
@@ -272,7 +292,8 @@ fn visited(log: &[Hit], from: Duration, to: Duration) -> Result<()> {
 }
 
 /// Two probes in QEMU and one on this computer share a web. One in QEMU is gone after a while: its
-/// pages are visited by the others, and no host is asked too soon by anybody at any time.
+/// pages are visited by the others, and no host is asked too soon by anybody at any time. In the
+/// end the other one leaves the fleet.
 pub fn shares(elf: &Path) -> Result<()> {
     const WHOLE: u32 = 40;
     const PART: u32 = 16;
@@ -289,9 +310,9 @@ pub fn shares(elf: &Path) -> Result<()> {
         ..Plan::default()
     };
     let fleet = Fleet::new(plan, 3)?;
-    let _planner = fleet.planner(["--mosquitto", &fleet.folder.0.to_string_lossy()])?;
+    let planner = fleet.planner(["--mosquitto", &fleet.folder.0.to_string_lossy()])?;
     let (stays, leaves) = thread::scope(|scope| {
-        let stays = scope.spawn(|| fleet.in_qemu(&elf, "p1", WHOLE));
+        let stays = scope.spawn(|| fleet.in_qemu_with_flash(&elf, "p1", WHOLE));
         let leaves = scope.spawn(|| fleet.in_qemu(&elf, "p2", PART));
         let run = fleet.on_this_computer("p3");
         let leaves = leaves.join().map(|report| (report, web.now()));
@@ -316,5 +337,46 @@ pub fn shares(elf: &Path) -> Result<()> {
         "a probe in QEMU has fetched nothing"
     );
     visited(&log, Duration::ZERO, gone)?;
-    visited(&log, gone + LEASE + GAP, Duration::MAX)
+    visited(&log, gone + LEASE + GAP, Duration::MAX)?;
+    drop(planner);
+    is_alone_again(&elf, &fleet.flash("p1"), &web)
+}
+
+/// A device that has left its fleet, without a broker and a planner, crawls the list that it was
+/// loaded with, and knows what it has learnt about pages that are on that one, too.
+fn is_alone_again(elf: &Path, flash: &Path, web: &Web) -> Result<()> {
+    const SECONDS: u32 = 12;
+    let mut own: Vec<(String, String)> = all().collect();
+    own.push(("own.test".to_owned(), "/page0".to_owned()));
+    let pages: Vec<(&str, &str)> = own.iter().map(|(host, path)| (&**host, &**path)).collect();
+    let listing = listing(web.port(), &pages, GAP);
+    let options = everywhere();
+    let before = web.log().len();
+    let crawl = Crawl {
+        state: Some(flash),
+        ..Crawl::new(elf, &listing, &options, SECONDS)
+    };
+    let report = crawl.run(|line| trace(format_args!("alone: {line}")))?;
+    let log = web.log();
+    let hits = log.get(before..).unwrap_or_default();
+    judge(hits, SLACK)?;
+    let is_own = |hit: &&Hit| {
+        let is_same = |(host, path): &(String, String)| hit.host == *host && hit.path == *path;
+        hit.path == "/robots.txt" || own.iter().any(is_same)
+    };
+    if let Some(hit) = hits.iter().find(|hit| !is_own(hit)) {
+        bail!("{}{} is not on its own list", hit.host, hit.path);
+    }
+    for (host, path) in &own {
+        let found = hits
+            .iter()
+            .any(|hit| hit.host == *host && hit.path == *path);
+        ensure!(found, "{host}{path} of its own list was not visited");
+    }
+    let known = report.summary.resumed_pages;
+    ensure!(
+        (PAGES as u64..own.len() as u64).contains(&known),
+        "{known} pages of its own list were known, expected those that it had in its fleet"
+    );
+    Ok(())
 }

@@ -130,7 +130,7 @@ pub fn trusts(elf: &Path) -> Result<()> {
     let trusting = fleet.credentials("p1")?;
     let start = |broker: &BrokerUrl, seconds: u32| {
         let mut said = Said::default();
-        let report = in_qemu(&elf, broker, seconds, &own, |line| said.hear(line));
+        let report = in_qemu(&elf, broker, seconds, &own, None, |line| said.hear(line));
         report.map(|report| (report, said))
     };
     let (trusting, misled) = thread::scope(|scope| {
