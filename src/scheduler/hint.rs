@@ -48,10 +48,18 @@ impl<I: Id> Core<'_, I> {
         if known.signals() > 0 || known.signals & BY_CLOCK != 0 {
             return Ok(());
         }
-        match self.host_of_news(id, tick, tick)? {
-            Some(host) if self.state.providers.meet_siblings(host) => self.signal(id, tick, tick),
-            _ => Ok(()),
+        let Some(host) = self.host_of_news(id, tick, tick)? else {
+            return Ok(());
+        };
+        if !self.state.providers.meet_siblings(host) {
+            return Ok(());
         }
+        if self.state.providers.record(host, 1).is_none() {
+            // Where it has not helped, the visit stays where it is, and shows whether it would.
+            self.page_mut(id)?.add_signal();
+            return Ok(());
+        }
+        self.signal(id, tick, tick)
     }
 
     /// The host of a page of which a change at that moment would be news.

@@ -116,12 +116,12 @@ impl<I: Id> Core<'_, I> {
         self.state.budget.spend(now);
         self.state.counters.count(Counter::Fetch);
         let earliest = self.state.clock.tick_after(earliest);
+        let told = self.is_heard(id);
         let page = self.page_mut(id).ok()?;
         let late = tick.ticks_since(page.due);
         let gap = page.credit().gap(page.due.days_since(page.last));
         let days_late = tick.days_since(page.due) - page.due.days_since(tick);
         // A page that was told of keeps no rhythm: it is late for nothing.
-        let told = cfg!(feature = "hints") && page.signals() > 0;
         let due_again = page.last != Tick::NEVER && page.due != Tick::NEVER && !told;
         page.set_credit(if due_again {
             Credit::after(days_late, gap)
@@ -135,6 +135,16 @@ impl<I: Id> Core<'_, I> {
             self.state.counters.count(Counter::Late);
         }
         Some(id)
+    }
+
+    /// Has anything been said about a page since its last fetch that counts?
+    fn is_heard(&self, id: I) -> bool {
+        let Some(page) = self.pages.get(id.index()) else {
+            return false;
+        };
+        let signals = page.signals();
+        let providers = &self.state.providers;
+        cfg!(feature = "hints") && signals > 0 && providers.record(page.host, signals).is_some()
     }
 
     /// When there will be something to do.

@@ -187,15 +187,13 @@ impl<I: Id> Core<'_, I> {
             }
             estimate = estimate.on(&prior);
         }
-        let jumped = match self.state.providers.record_mut(host, signals) {
+        let jumped = match self.state.providers.record(host, signals) {
             // Visits that signals have prompted find changes more often than chance.
-            Some(provider) => {
-                let jumped = estimate.take_in_signalled(&visit, signals, provider, &settings);
-                provider.update(&visit, signals, estimate.rate());
-                jumped
-            }
+            Some(provider) => estimate.take_in_signalled(&visit, signals, provider, &settings),
             None => estimate.take_in(&visit, &settings),
         };
+        let rate = estimate.rate();
+        self.state.providers.learn(host, signals, &visit, rate);
         let gaps = days / self.state.even_gap();
         if let Ok(page) = self.page_mut(id) {
             // A page whose habits have changed is no longer like the others of its host.

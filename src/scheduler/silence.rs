@@ -3,6 +3,7 @@
 use core::marker::PhantomData;
 
 use super::tick::Tick;
+use crate::learn::Visit;
 use crate::learn::hints::{Provider, Signals};
 
 /// An empty table: no host tells anything.
@@ -18,9 +19,7 @@ impl<I> Providers<I> {
         None
     }
 
-    pub(super) fn record_mut(&mut self, _host: I, _signals: u32) -> Option<&mut Provider> {
-        None
-    }
+    pub(super) fn learn(&mut self, _host: I, _signals: u32, _visit: &Visit, _rate: f32) {}
 
     pub(super) fn tells(&self, _host: I) -> bool {
         false

@@ -87,14 +87,14 @@ fn what_may_go_ahead_does_not_wait_for_the_budget() {
     assert!(fetched(0) < 6, "one a day");
 }
 
-/// A page whose siblings change before every second visit. How much of the time that is left to its
-/// next visit one more of them saves.
-fn told_by_siblings(changed: impl Fn(u32) -> bool) -> f64 {
+/// A page whose siblings change before every second of so many visits. How much of the time that is
+/// left to its next visit one more of them saves.
+fn told_by_siblings(visits: u32, changed: impl Fn(u32) -> bool) -> f64 {
     let (mut scheduler, host, pages) = with_pages(1);
     assert_eq!(scheduler.set_budget(Some(1.0), at(0)), Ok(()));
     let due = |scheduler: &Scheduler<8, 2>| scheduler.first_due(host).expect("a page waits");
     let mut now = at(0);
-    for visit in 0..400 {
+    for visit in 0..visits {
         now = now.max(due(&scheduler));
         while scheduler.next(now) != Decision::Fetch(pages[0]) {
             now += Duration::from_secs(60);
@@ -120,11 +120,12 @@ fn told_by_siblings(changed: impl Fn(u32) -> bool) -> f64 {
 }
 
 #[test]
-fn siblings_that_do_not_help_are_hardly_listened_to() {
+fn siblings_are_heard_only_where_they_help() {
     // Told of before odd visits.
-    let saved = told_by_siblings(|visit| visit % 2 == 1);
+    let saved = told_by_siblings(400, |visit| visit % 2 == 1);
     assert!(saved > 0.5, "{saved}");
     // As often with a hint as without.
-    let saved = told_by_siblings(|visit| visit % 4 < 2);
-    assert!(saved < 0.2, "{saved}");
+    assert_eq!(told_by_siblings(400, |visit| visit % 4 < 2), 0.0);
+    // Nobody knows yet.
+    assert_eq!(told_by_siblings(2, |visit| visit % 2 == 1), 0.0);
 }

@@ -56,7 +56,7 @@ impl Provider {
     }
 
     /// A source whose silence says nothing, as that of the pages beside a page: its recall is 0,
-    /// and stays so if it learns from visits after signals only.
+    /// and stays so if it learns by [`Self::update_beyond_chance`] only.
     #[cfg(feature = "hints")]
     pub(crate) const fn without_recall() -> Self {
         Self {
@@ -108,6 +108,28 @@ impl Provider {
             self.signals += weight * sent;
         }
         self.fade();
+    }
+
+    /// Learns from a visit after a signal of a source without recall. Of the changes found, what the
+    /// page's `rate` per day explains is taken off, so that the precision of a source that knows
+    /// nothing comes to 0 on average: an EM step would approach that too slowly.
+    #[cfg(feature = "hints")]
+    pub(crate) fn update_beyond_chance(&mut self, visit: &Visit, rate: f32) {
+        let rate = if rate.is_finite() { rate } else { 0.0 };
+        let fresh = Signals::new(rate, 0.0, 0.0).fresh(visit.interval.as_days(), 0);
+        let changed = if visit.changed { 1.0 } else { 0.0 };
+        self.right += changed - (1.0 - fresh);
+        self.signals += fresh;
+        let kept = SIGNALS_REMEMBERED / self.signals.max(SIGNALS_REMEMBERED);
+        self.signals *= kept;
+        self.right *= kept;
+    }
+
+    /// Has [`Self::update_beyond_chance`] found clearly more than chance? What chance finds deviates
+    /// from its mean by less than the root of the visits that it would leave without a change.
+    #[cfg(feature = "hints")]
+    pub(crate) fn beats_chance(&self) -> bool {
+        self.right > libm::sqrtf(self.signals)
     }
 
     /// Each pair fades together, so that shares stay; never to nothing, so that a host can always
