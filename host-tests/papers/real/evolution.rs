@@ -68,6 +68,7 @@ pub fn changes(section: &mut Section, traces: &Traces) {
         &evolution.plots(),
     );
     let all = &evolution.groups[0];
+    let half = all.half_changed_days.unwrap_or(f64::INFINITY);
     section.figure(
         "Cho, Figure 4.2",
         "pages that change every day",
@@ -84,7 +85,7 @@ pub fn changes(section: &mut Section, traces: &Traces) {
         "Cho, Figure 4.5",
         "days until half of the pages have changed or vanished",
         Printed::new(50.0, 0),
-        all.half_changed_days.unwrap_or(f64::INFINITY),
+        half,
     );
     section.say(
         "Cho's Figure 4.4 (more than 70 % of pages are there for more than a month) cannot be judged here: the archive does not say \
@@ -93,10 +94,9 @@ pub fn changes(section: &mut Section, traces: &Traces) {
     let shares: f64 = all.intervals.iter().sum();
     section.limit(
         format!(
-            "half of the real pages change within a year ({:?} days), and shares add up",
-            all.half_changed_days
+            "half of the real pages change within a year (in {half:.0} days), and shares add up"
         ),
-        all.half_changed_days.is_some_and(|days| days < 366.0) && (shares - 1.0).abs() < 1e-9,
+        half < 366.0 && (shares - 1.0).abs() < 1e-9,
     );
     laws(section, traces);
 }
