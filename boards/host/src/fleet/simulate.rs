@@ -16,11 +16,6 @@ use super::web::{Curve, Web, bisect, unit};
 const REPORT: Duration = Duration::from_secs(900);
 /// How long the planner waits for decreases to be acknowledged before it grants increases.
 const SETTLE: Duration = Duration::from_secs(60);
-/// A probe that may fetch nothing reports again after a second, two, four and so on: so often before
-/// decreases are acknowledged, …
-const SOON: std::ops::Range<u32> = 0..5;
-/// … and so often after that.
-const LATER: std::ops::Range<u32> = 5..9;
 const LEASE: Duration = Duration::HOUR;
 const POLITENESS: Duration = Duration::from_secs(15);
 const DRIFT: Drift = Drift::DEFAULT;
@@ -106,18 +101,6 @@ struct Probe {
     alive: bool,
     /// When it took its present list.
     since: Instant,
-}
-
-impl Probe {
-    /// Fetches a day that it may make now: none without a lease.
-    fn spends(&self, now: Instant) -> f64 {
-        let until = self.member.leased_until().filter(|_| self.alive);
-        let budget = match until.is_some_and(|until| now < until) {
-            true => self.member.budget(),
-            false => 0.0,
-        };
-        budget.into()
-    }
 }
 
 struct Fleet {
@@ -270,8 +253,8 @@ impl Fleet {
     /// The freshness of what probes do with their budgets.
     fn achieved(&self) -> f64 {
         let fresh = self.probes.iter().map(|probe| {
-            let budget = probe.spends(self.now).min(probe.link.into());
-            let own = self.web.price(&probe.hosts, budget, &self.curve);
+            let budget = probe.member.budget().min(probe.link);
+            let own = self.web.price(&probe.hosts, budget.into(), &self.curve);
             self.web.asked(&probe.hosts, own, &self.curve).fresh
         });
         fresh.sum()
@@ -342,39 +325,17 @@ impl Fleet {
         all.clone().for_each(|number| self.report(number));
         self.planner.replan(self.now);
         let fallen: Vec<_> = all.filter(|number| self.grant(*number)).collect();
-        let begun = self.now;
-        self.ask_again(begun, SOON);
-        self.now = begun + SETTLE;
+        self.now += SETTLE;
         fallen.into_iter().for_each(|number| self.report(number));
         self.planner.count_free(self.now);
         let waiting: Vec<_> = self.planner.waiting().collect();
         for number in waiting {
             self.grant(number);
         }
-        self.ask_again(begun, LATER);
-        let spent: f64 = self.probes.iter().map(|probe| probe.spends(self.now)).sum();
+        let spent = self.probes.iter().filter(|probe| probe.alive);
+        let spent: f64 = spent.map(|probe| f64::from(probe.member.budget())).sum();
         self.violations += u64::from(spent > self.total * 1.000_01);
-        self.now = begun + REPORT;
-    }
-
-    /// Those that may fetch nothing, because a report or a grant was lost, report again and again in
-    /// a round that has begun then.
-    fn ask_again(&mut self, begun: Instant, times: std::ops::Range<u32>) {
-        for time in times {
-            self.now = begun + Duration::from_secs((2 << time) - 1);
-            let now = self.now;
-            let probes = self.probes.iter().enumerate();
-            let idle = probes.filter(|(_, probe)| probe.alive && probe.spends(now) <= 0.0);
-            let idle: Vec<usize> = idle.map(|(number, _)| number).collect();
-            if idle.is_empty() {
-                return;
-            }
-            idle.iter().for_each(|number| self.report(*number));
-            self.planner.replan(now);
-            for number in idle {
-                self.grant(number);
-            }
-        }
+        self.now += REPORT - SETTLE;
     }
 
     fn bytes_per_day(&self, before: u64) -> f64 {
