@@ -131,7 +131,9 @@ fn function_around(text: &str, at: usize) -> Option<Range<usize>> {
         let before_name = code.split_once("fn ").map(|(before, _)| before);
         let is_function = before_name.is_some_and(|before| {
             let mut words = before.split_whitespace();
-            words.all(|word| word.starts_with("pub") || matches!(word, "const" | "async"))
+            // `pub(in crate::probe)` is two words.
+            let is_visibility = |word: &str| word.starts_with("pub") || word.ends_with(')');
+            words.all(|word| is_visibility(word) || matches!(word, "const" | "async"))
         });
         if is_function && start <= at {
             found = Some((start, line.len() - code.len()));
@@ -278,6 +280,10 @@ mod tests {
         assert!(file.text.contains(expected), "{}", file.text);
         let nowhere = Mutant::by_hand("none", "a.rs", TEXT, 5..6, "x");
         assert!(nowhere.is_none(), "{nowhere:?}");
+        let within = "pub(in crate::a) fn two() -> u8 {\n    1 + 1\n}\n";
+        let place = within.find('+').expect("a place");
+        let hand = Mutant::by_hand("none", "a.rs", within, place..place + 1, "-");
+        assert!(hand.is_some_and(|hand| hand.function.is_some()));
     }
 
     #[test]
