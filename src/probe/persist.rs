@@ -2,9 +2,9 @@
 //!
 //! | record | written |
 //! |---|---|
-//! | a page | five seconds after it was answered or its robots verdict changed, or the date became certain |
-//! | a host | five seconds after its robots.txt was answered, it failed, or it recovered |
-//! | where a page has moved to | five seconds after it arrived there, or came back |
+//! | a page | within five seconds after it was answered or its robots verdict changed, or the date became certain |
+//! | a host | within five seconds after its robots.txt was answered, it failed, or it recovered |
+//! | where a page has moved to | within five seconds after it arrived there, or came back |
 //! | the device: time, price, and how far the records of pages are trusted | at the start, every 15 minutes, and when the date becomes certain |
 //!
 //! It takes longer while a sector waits to be erased, which happens only while nothing is fetched,
