@@ -199,10 +199,10 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
         .await?;
         device.tell(FleetEvent::Joined);
         // Who has lost the broker for a while says how it is, soon.
-        self.duty.next_report = Instant::ZERO;
+        self.duty.pace.report_soon();
         loop {
             let now = board.now();
-            if now >= self.duty.next_report {
+            if now >= self.duty.pace.next_report() {
                 self.report(probe).await?;
                 self.duty.pace.joined();
                 self.duty.take_visits(probe);
@@ -214,7 +214,7 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
             if self.duty.is_list_due(board.now()) {
                 return Ok(());
             }
-            let mut then = self.duty.next_report.min(board.now() + LOOK);
+            let mut then = self.duty.pace.next_report().min(board.now() + LOOK);
             if self.duty.wanted.is_some() {
                 then = then.min(self.duty.fetch_at);
             }
@@ -278,7 +278,7 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
         let now = board.now();
         let report = self.duty.member.report(&outlook, now);
         let is_leased = self.duty.is_leased(now);
-        self.duty.next_report = now + self.duty.pace.reported(is_leased);
+        self.duty.pace.reported(is_leased, now);
         self.say(board, ProbeTopic::Report, |window| {
             encode(&report, window).map(<[u8]>::len)
         })

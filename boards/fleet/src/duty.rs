@@ -27,7 +27,6 @@ pub(crate) struct Duty {
     pub(crate) member: Member,
     pub(crate) pace: Pace,
     pub(crate) room: Room,
-    pub(crate) next_report: Instant,
     /// The newest list that was announced, if it is newer than the one in use.
     pub(crate) wanted: Option<Wanted>,
     /// Not before this moment.
@@ -46,7 +45,6 @@ impl Duty {
             member,
             pace,
             room,
-            next_report: Instant::ZERO,
             wanted: None,
             fetch_at: Instant::ZERO,
             batch: None,
@@ -125,15 +123,16 @@ impl Duty {
     }
 
     fn hear_grant<B: Board>(&mut self, bytes: &[u8], probe: &Probe<'_, B>) -> Heard {
+        let before = self.member.budget();
         let grant: Option<Grant> = decode(bytes).ok();
         let Some(grant) = grant.filter(|grant| self.member.granted(grant)) else {
             return Heard::default();
         };
         let lease = Duration::from_millis(grant.lease_ms.into());
-        self.pace.granted(lease, grant.budget > 0.0);
-        // A shorter lease than before needs a report sooner.
-        let soon = probe.board().now() + self.pace.period();
-        self.next_report = self.next_report.min(soon);
+        let now = probe.board().now();
+        let is_answer = self.is_leased(now);
+        let budgets = (before, grant.budget);
+        self.pace.granted(lease, is_answer, budgets, now);
         self.command(probe);
         Heard {
             news: Some(FleetEvent::Granted {

@@ -35,7 +35,7 @@ mod pace;
 pub use attend::MOST_A_SECOND;
 pub use link::{Broker, Link, Memory, Room};
 pub use list::Device;
-pub use pace::REPORT;
+pub use pace::{Pace, REPORT};
 
 /// The longest URL of a list.
 pub const LONGEST_URL: usize = 192;

@@ -174,7 +174,7 @@ impl<'a, C: Connect, R: Resolve> Link<'a, C, R> {
     pub async fn run<B: Board, D: Device>(&mut self, probe: &Probe<'_, B>, device: &mut D) -> u32 {
         let board = probe.board();
         self.duty.command(probe);
-        self.duty.next_report = Instant::ZERO;
+        self.duty.pace.report_soon();
         let mut pause = LIST_PAUSE;
         loop {
             if self.duty.is_list_due(board.now()) {
@@ -227,7 +227,7 @@ impl<'a, C: Connect, R: Resolve> Link<'a, C, R> {
                     let pages = room.pages.into();
                     let bytes = wanted.length as usize;
                     self.duty.room = room.beside(pages, bytes, device.room() as usize);
-                    self.duty.next_report = Instant::ZERO;
+                    self.duty.pace.report_soon();
                 }
                 None
             }

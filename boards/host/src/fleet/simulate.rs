@@ -7,15 +7,12 @@ use dunlin::fleet::{
 };
 use dunlin::math::split_mix;
 use dunlin::time::{Duration, Instant};
+use dunlin_fleet::{Pace, REPORT};
 use serde::Serialize;
 
 use super::planner::{Planner, Rules};
 use super::web::{Curve, Web, bisect, unit};
 
-/// The time between two reports.
-const REPORT: Duration = Duration::from_secs(900);
-/// How long the planner waits for decreases to be acknowledged before it grants increases.
-const SETTLE: Duration = Duration::from_secs(60);
 const LEASE: Duration = Duration::HOUR;
 const POLITENESS: Duration = Duration::from_secs(15);
 const DRIFT: Drift = Drift::DEFAULT;
@@ -25,6 +22,8 @@ const VISITS: f64 = 0.5;
 const CAP: f32 = 3.0;
 /// A liar claims that a fetch is worth so many times what it is.
 const LIE: f32 = 1_100.0;
+/// Reports that come within this are answered together.
+const TURN: Duration = Duration::from_secs(1);
 /// Rounds that are simulated at most before the fleet must have agreed.
 const MOST_ROUNDS: u32 = 12;
 /// Agreed: no further than this from the optimum.
@@ -94,6 +93,7 @@ pub struct Simulated {
 
 struct Probe {
     member: Member,
+    pace: Pace,
     hosts: Vec<u32>,
     link: f32,
     /// The budget for which the price was computed, and that.
@@ -101,6 +101,22 @@ struct Probe {
     alive: bool,
     /// When it took its present list.
     since: Instant,
+}
+
+impl Probe {
+    /// Is there a lease now under which something may be fetched?
+    fn is_leased(&self, now: Instant) -> bool {
+        let until = self.member.leased_until();
+        until.is_some_and(|until| now < until) && self.member.budget() > 0.0
+    }
+
+    /// Fetches a day that it may make now.
+    fn spends(&self, now: Instant) -> f32 {
+        match self.alive && self.is_leased(now) {
+            true => self.member.budget(),
+            false => 0.0,
+        }
+    }
 }
 
 struct Fleet {
@@ -195,6 +211,7 @@ impl Fleet {
             }
             probes.push(Probe {
                 member: Member::new(number as u32 + 1, 1, Instant::ZERO, DRIFT),
+                pace: Pace::new(LEASE, number as u32 + 1),
                 hosts: (first..web.hosts().len() as u32).collect(),
                 link: 0.0,
                 priced: (-1.0, 0.0, 0.0),
@@ -253,7 +270,7 @@ impl Fleet {
     /// The freshness of what probes do with their budgets.
     fn achieved(&self) -> f64 {
         let fresh = self.probes.iter().map(|probe| {
-            let budget = probe.member.budget().min(probe.link);
+            let budget = probe.spends(self.now).min(probe.link);
             let own = self.web.price(&probe.hosts, budget.into(), &self.curve);
             self.web.asked(&probe.hosts, own, &self.curve).fresh
         });
@@ -270,10 +287,10 @@ impl Fleet {
         self.bytes += (length + HEADER + PACKET) as u64;
     }
 
-    /// A probe's report, on its way to the planner.
-    fn report(&mut self, number: usize) {
-        let Some(probe) = self.probes.get_mut(number).filter(|probe| probe.alive) else {
-            return;
+    /// A probe's report, on its way to the planner; does it get there?
+    fn report(&mut self, number: usize) -> bool {
+        let Some(probe) = self.probes.get_mut(number) else {
+            return false;
         };
         let budget = probe.member.budget();
         if probe.priced.0 != budget && budget > 0.0 {
@@ -297,45 +314,68 @@ impl Fleet {
             ..Outlook::default()
         };
         let report = probe.member.report(&outlook, self.now);
+        let is_leased = probe.is_leased(self.now);
+        probe.pace.reported(is_leased, self.now);
         self.count(&report);
-        if !self.is_lost() {
+        let arrives = !self.is_lost();
+        if arrives {
             self.planner.reported(number, report, self.now);
         }
+        arrives
     }
 
-    /// A grant, on its way to a probe; has that less than before?
-    fn grant(&mut self, number: usize) -> bool {
+    /// A grant, on its way to a probe.
+    fn grant(&mut self, number: usize) {
         let Some(grant) = self.planner.grant(number, self.now) else {
-            return false;
+            return;
         };
         self.count(&grant);
         if self.is_lost() {
-            return false;
+            return;
         }
+        let now = self.now;
         let Some(probe) = self.probes.get_mut(number).filter(|probe| probe.alive) else {
-            return false;
+            return;
         };
         let before = probe.member.budget();
-        probe.member.granted(&grant) && probe.member.budget() < before * 0.999
+        if probe.member.granted(&grant) {
+            let is_answer = probe.is_leased(now);
+            let budgets = (before, grant.budget);
+            probe.pace.granted(LEASE, is_answer, budgets, now);
+        }
     }
 
-    /// Reports, grants, acknowledgements of decreases, and increases from them.
+    /// The time between two reports: who was answered reports once, others report again.
     fn round(&mut self) {
-        let all = 0..self.probes.len();
-        all.clone().for_each(|number| self.report(number));
-        self.planner.replan(self.now);
-        let fallen: Vec<_> = all.filter(|number| self.grant(*number)).collect();
-        self.now += SETTLE;
-        fallen.into_iter().for_each(|number| self.report(number));
-        self.planner.count_free(self.now);
-        let waiting: Vec<_> = self.planner.waiting().collect();
-        for number in waiting {
-            self.grant(number);
+        let end = self.now + REPORT;
+        while self.now < end {
+            self.turn();
+            let alive = self.probes.iter().filter(|probe| probe.alive);
+            let next = alive.map(|probe| probe.pace.next_report()).min();
+            let next = next.unwrap_or(end).max(self.now + TURN);
+            self.now = next.min(end);
         }
-        let spent = self.probes.iter().filter(|probe| probe.alive);
-        let spent: f64 = spent.map(|probe| f64::from(probe.member.budget())).sum();
+    }
+
+    /// Reports that are due, their answers, and what has become free by them.
+    fn turn(&mut self) {
+        let now = self.now;
+        let probes = self.probes.iter().enumerate();
+        let due = probes.filter(|(_, probe)| probe.alive && probe.pace.next_report() <= now);
+        let mut due: Vec<usize> = due.map(|(number, _)| number).collect();
+        due.retain(|number| self.report(*number));
+        self.planner.replan(now);
+        due.into_iter().for_each(|number| self.grant(number));
+        self.planner.count_free(now);
+        for number in self.planner.served(now) {
+            let entry = self.planner.entries().get(number);
+            if entry.is_some_and(|entry| entry.is_here(self.planner.rules(), now)) {
+                self.grant(number);
+            }
+        }
+        let spent = self.probes.iter().map(|probe| probe.spends(now));
+        let spent: f64 = spent.map(f64::from).sum();
         self.violations += u64::from(spent > self.total * 1.000_01);
-        self.now += REPORT - SETTLE;
     }
 
     fn bytes_per_day(&self, before: u64) -> f64 {
