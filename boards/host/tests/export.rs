@@ -129,6 +129,27 @@ fn what_a_run_has_learnt_is_a_list_for_the_next() {
             rows.filter(|row| row["url"].as_str().is_some_and(|url| url.ends_with(path)));
         found.next().cloned().expect("a page")
     };
+    // A state's own visits are the same ones, without anybody asking for them.
+    let history = folder.path("history.csv");
+    let exported = dunlin(&["export", &state, &pages, "--visits", &history], b"");
+    assert!(exported.status.success(), "{}", text(&exported.stderr));
+    let rows = |path: &str| {
+        let text = fs::read_to_string(path).expect("visits");
+        let rows = text.lines().map(|row| {
+            // Two looks at one clock may be a millisecond apart.
+            let cells: Vec<&str> = row.split(',').collect();
+            (cells[0].to_owned(), cells[2].to_owned())
+        });
+        rows.collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&history), rows(&visits));
+    let estimated_again = dunlin(&["estimate", &history, "--format", "json"], b"");
+    assert!(estimated_again.status.success());
+    refuses(
+        &["export", &state, &pages, "--visits", &pages],
+        b"",
+        "as --visits and as PAGES.csv",
+    );
     let busy = of("/busy");
     assert!(busy["visits"].as_u64() > Some(5), "{busy}");
     assert!(
@@ -145,6 +166,12 @@ fn what_is_no_state_or_of_another_list_is_refused() {
     fs::write(&pages, "url\nhttp://a.test/\n").expect("a list");
     refuses(&["export", &state, &pages], b"", "found no file");
     fs::write(&state, "something else").expect("a file");
+    let kept = format!("{state}.visits");
+    refuses(
+        &["run", &pages, "--state", &state, "--visits", &kept],
+        b"",
+        "expected two files",
+    );
     refuses(&["export", &state, &pages], b"", "expected a state file");
     let visits = folder.path("visits.csv");
     fs::write(&visits, "something else\n").expect("a file");

@@ -376,6 +376,24 @@ fn learnt_list(program: &Path, state: &Path, pages: &Path) -> Result<()> {
     };
     let rows = rows.as_array().context("rows")?;
     ensure!(rows.len() == 3 && rows.iter().all(is_learnt), "{rows:?}");
+    let history = TextFile(temporary("history"));
+    let mut command = Command::new(program);
+    command.arg("export").args([state, pages]).arg("--visits");
+    ensure!(command.arg(&history.0).output()?.status.success());
+    let mut command = Command::new(program);
+    let estimated = command.arg("estimate").arg(&history.0);
+    let estimated = estimated.args(["--format", "json"]).output()?;
+    let said = String::from_utf8_lossy(&estimated.stderr);
+    ensure!(estimated.status.success(), "no history: {said}");
+    let histories: serde_json::Value = serde_json::from_slice(&estimated.stdout)?;
+    let histories = histories.as_array().context("rows")?;
+    // Nothing of these pages ever changes.
+    let is_still =
+        |row: &serde_json::Value| row["visits"].as_u64() >= Some(1) && row["changes"] == 0;
+    ensure!(
+        histories.len() == 3 && histories.iter().all(is_still),
+        "{histories:?}"
+    );
     let learnt = TextFile::new(&export("csv")?)?;
     let checked = Command::new(program).arg("check").arg(&learnt.0).output()?;
     let said = String::from_utf8_lossy(&checked.stderr);

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead as _, BufReader, IsTerminal, Read as _, Write};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
@@ -11,6 +11,7 @@ use std::time::SystemTime;
 
 use super::net;
 use super::tape::Tapes;
+use super::visit_log::VisitLog;
 use crate::archive::LONGEST_BODY;
 use crate::archive::exchange::Answer as Answered;
 use crate::archive::keeper::{Counts, Keeper};
@@ -44,8 +45,8 @@ pub struct Computer<'l> {
     told: RefCell<Told>,
     /// Who keeps versions of pages, if anybody does.
     keeping: RefCell<Option<Keeping>>,
-    /// Where visits are written down, if they are.
-    visits: RefCell<Option<VisitLog>>,
+    /// Where visits are written down.
+    visits: RefCell<Vec<VisitLog>>,
     /// URLs of pages that were found, by their numbers; `None` where a page of the list was.
     found: RefCell<HashMap<u16, Option<String>>>,
     /// What of pages counts as a change where a CSS selector says so.
@@ -123,42 +124,6 @@ impl EventLog {
     }
 }
 
-/// A HISTORY.csv that visits are appended to.
-#[derive(Debug)]
-pub struct VisitLog(EventLog);
-
-impl VisitLog {
-    /// Opens the file, or makes one with a header row.
-    ///
-    /// # Errors
-    /// It cannot be opened, written, or is something else.
-    pub fn open(path: &Path) -> Result<Self, Error> {
-        let mut log = EventLog::open(path)?;
-        let writing = |source| Error::writing(path, source);
-        if log.file.metadata().map_err(writing)?.len() == 0 {
-            log.file
-                .write_all(HISTORY_HEADER.as_bytes())
-                .map_err(writing)?;
-        } else {
-            let mut first = String::new();
-            let file = File::open(path).map_err(|source| Error::opening(path, source))?;
-            let read = BufReader::new(file).take(1_000).read_line(&mut first);
-            read.map_err(|source| Error::reading(path, source))?;
-            if first != HISTORY_HEADER {
-                let file = path.display();
-                let header = HISTORY_HEADER.trim_end();
-                return Err(Error::Usage(format!(
-                    "{file}: found another file, expected one that begins with {header}, or none yet"
-                )));
-            }
-        }
-        Ok(Self(log))
-    }
-}
-
-/// What a HISTORY.csv begins with.
-const HISTORY_HEADER: &str = "url,time_s,changed,last_modified_s\n";
-
 impl<'l> Computer<'l> {
     /// Has versions of pages judged by what counts of them.
     #[must_use]
@@ -184,9 +149,9 @@ impl<'l> Computer<'l> {
         Some(filter.fingerprint(&judge.key, &answer.body))
     }
 
-    /// Appends each visit that brought an answer to a file, too.
+    /// Appends each visit that brought an answer to these files, too.
     #[must_use]
-    pub fn with_visits(self, visits: Option<VisitLog>) -> Self {
+    pub fn with_visits(self, visits: Vec<VisitLog>) -> Self {
         *self.visits.borrow_mut() = visits;
         self
     }
@@ -206,15 +171,10 @@ impl<'l> Computer<'l> {
             Some(found) => found,
             None => self.page(page).map(|page| page.url.clone()),
         };
-        let (Some(VisitLog(log)), Some(url)) = (visits.as_mut(), url) else {
-            return;
-        };
-        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let time = time.map_or(0.0, |time| time.as_secs_f64());
-        let changed = u8::from(changed).to_string();
-        let cells = [url, format!("{time:.3}"), changed, String::new()];
-        let written = log.file.write_all(output::csv_line(&cells).as_bytes());
-        self.written(written.map_err(|source| Error::writing(&log.path, source)));
+        let Some(url) = url else { return };
+        for log in visits.iter_mut() {
+            self.written(log.visit(&url, changed));
+        }
     }
 
     /// A board for the pages of `listing`; `order` says for each page of the image which of them it
@@ -236,7 +196,7 @@ impl<'l> Computer<'l> {
             watched,
             told: RefCell::new(told),
             keeping: RefCell::new(keeping),
-            visits: RefCell::new(None),
+            visits: RefCell::default(),
             found: RefCell::default(),
             judge: None,
             pushes: None,

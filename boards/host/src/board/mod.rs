@@ -5,7 +5,7 @@
 //! knows names and timers, through a [`proxy`] and with headers of the owner's ([`own`]) if there
 //! are any, and [`tape`] keeps what goes over them; [`flash`] is a file that the store takes for
 //! flash, and [`state_file`] tells whether a file may be taken for that; [`texts`] and [`room`] are
-//! for pages beyond the list. [`emulated`] reads what the emulated device keeps. The loop that runs on them is in
+//! for pages beyond the list, and [`visit_log`] writes down what visits found. [`emulated`] reads what the emulated device keeps. The loop that runs on them is in
 //! [`commands::run`](crate::commands::run).
 
 pub mod computer;
@@ -19,3 +19,4 @@ pub mod state_file;
 pub mod tape;
 pub mod texts;
 pub mod verify;
+pub mod visit_log;

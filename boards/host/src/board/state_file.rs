@@ -103,7 +103,7 @@ impl StateFile {
     /// It cannot be opened, another process uses it, or it is something else; nothing was written
     /// to it then.
     pub fn texts(&self) -> Result<TextFlash, Error> {
-        let (file, path) = open_locked(&beside(&self.path), TEXTS)?;
+        let (file, path) = open_locked(&beside(&self.path, FOUND), TEXTS)?;
         match texts::is_log(&file) {
             Ok(true) => Ok(TextFlash::in_file(FileFlash::new(file, path, 0))),
             Ok(false) => Err(refused(&path, "another file", TEXTS)),
@@ -112,12 +112,15 @@ impl StateFile {
     }
 }
 
-/// The file beside a state file that URLs of found pages are kept in: its name ends with `.found`.
-pub fn beside(state: &Path) -> PathBuf {
+/// The file beside a state file that URLs of found pages are kept in: its name ends so.
+pub const FOUND: &str = ".found";
+
+/// A file beside a state file, whose name ends differently.
+pub fn beside(state: &Path, ending: &str) -> PathBuf {
     // A link's own name says nothing: both files are where it leads to.
     let state = state.canonicalize().unwrap_or_else(|_| state.to_owned());
     let mut name = OsString::from(state.file_name().unwrap_or_default());
-    name.push(".found");
+    name.push(ending);
     state.with_file_name(name)
 }
 

@@ -8,12 +8,13 @@ use dunlin::store::{PageRecord, Partition, Record, Store, identity};
 use serde::Serialize;
 
 use crate::board::emulated::EmulatedFlash;
-use crate::board::state_file::StateFile;
+use crate::board::state_file::{StateFile, beside};
+use crate::board::visit_log::{self, VISITS};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::lists::page_image::key_of_seed;
 use crate::lists::pages::{ListedChange, ListedPage, ListedUpdate, PageList};
-use crate::output::{self, Format, Table};
+use crate::output::{self, Format, Table, file};
 
 /// Print what a run has learnt as a page list: PAGES.csv with the rates that were found
 ///
@@ -25,7 +26,9 @@ use crate::output::{self, Format, Table};
 ///
 ///   dunlin export STATE PAGES.csv --format csv > LEARNT.csv
 ///
-/// Visits themselves are not in a state: `run --visits HISTORY.csv` writes them as they are made.
+/// With --visits, what each visit found is written, too, for `dunlin estimate` and `evolution`: a run
+/// keeps it beside its state, in STATE.visits, the last 64 MiB of it and up to as much before. (Not
+/// where the list comes from a planner or as an update to the emulated device.)
 ///
 /// What a device that one can hold has learnt is in its own flash, which is not read here. What its
 /// log tells of rates, `dunlin monitor` shows.
@@ -38,6 +41,9 @@ pub struct Args {
     /// The list that it ran on
     #[arg(value_name = "PAGES.csv")]
     pages: PathBuf,
+    /// Write the visits that the state's runs have made to this file
+    #[arg(long, value_name = "HISTORY.csv")]
+    visits: Option<PathBuf>,
     /// The seed that the run was given, if it was given one
     #[arg(long, value_name = "S")]
     seed: Option<u32>,
@@ -48,6 +54,15 @@ pub struct Args {
 /// # Errors
 /// Something wrong with a file, or a state of another list.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
+    let kept = beside(&args.state, VISITS);
+    let written = args.visits.iter();
+    let written: Vec<_> = written.map(|path| ("--visits", path.as_path())).collect();
+    let read = [
+        ("STATE", args.state.as_path()),
+        ("PAGES.csv", args.pages.as_path()),
+        ("STATE with .visits", kept.as_path()),
+    ];
+    file::keep_apart(&written, &read)?;
     let list = PageList::read(&args.pages)?;
     let pages = &list.pages;
     if !args.state.exists() {
@@ -73,6 +88,9 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         return Err(Error::Usage(format!(
             "{file}: found no page of the list in it, expected the list and the seed of its run"
         )));
+    }
+    if let Some(history) = &args.visits {
+        visit_log::export(&args.state, history)?;
     }
     let is_pinned = |index: usize| list.pinned.binary_search(&index).is_ok();
     let rows: Vec<Row> = pages

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use dunlin::probe::{LoggedBoardEvent, LoggedEvent, LoggedFoundEvent};
+use dunlin_host::board::visit_log::VisitLog;
 use dunlin_host::lists::listing::Listing;
 use dunlin_host::monitor::readable;
 use serde::Serialize;
@@ -149,6 +150,8 @@ pub struct Report {
     pub pages: u16,
     /// The page whose end follows as that of its first version.
     pub first: Option<u16>,
+    /// The page that was visited last, and whether it had changed since the visit before.
+    pub visit: Option<(u16, bool)>,
     /// First versions since the device started.
     pub firsts: u32,
     /// Versions that the collector has acknowledged.
@@ -194,10 +197,31 @@ impl<'a> Crawl<'a> {
         Ok(listed.chain(found).collect())
     }
 
+    /// Visits are kept beside a state, where it is known what the pages' numbers mean: not with
+    /// lists that come from a planner or as an update.
+    fn visit_log(&self) -> Result<Option<VisitLog>> {
+        let state = self.state.filter(|_| self.settings.is_none());
+        let state = state.filter(|_| self.updates.is_none());
+        Ok(state.map(VisitLog::of_state).transpose()?)
+    }
+
+    /// The URL of a page: one that was found, or one of the list, which lies in the image in this
+    /// order.
+    fn url<'u>(&'u self, page: u16, order: &[usize], report: &'u Report) -> Option<&'u str> {
+        match report.collection.get(&page) {
+            Some(found) => found.as_deref(),
+            None => {
+                let place = order.get(usize::from(page))?;
+                let listed = self.listing.list.pages.get(*place)?;
+                Some(&listed.url)
+            }
+        }
+    }
+
     /// Boots the firmware and hands each line of its log to `show`.
     pub fn run(&self, mut show: impl FnMut(&Line)) -> Result<Report> {
         let https = page_image::wants_https(self.listing, self.options);
-        let (image, _) = page_image::build(self.listing, self.options)?;
+        let (image, order) = page_image::build(self.listing, self.options)?;
         let image = ImageFile::write(&image, self.elf)?;
         let settings = self.settings;
         let settings = settings.map(|told| ImageFile::write_settings(told, self.elf));
@@ -254,10 +278,21 @@ impl<'a> Crawl<'a> {
             attached,
         };
         let mut report = Report::default();
+        let mut visits = self.visit_log()?;
+        let mut unwritten = None;
         let end = qemu::run(machine, |line| {
             report.read(line);
+            if let (Some(log), Some((page, changed))) = (&mut visits, report.visit.take())
+                && let Some(url) = self.url(page, &order, &report)
+                && let Err(why) = log.visit(url, changed)
+            {
+                unwritten.get_or_insert(why);
+            }
             show(line);
         })?;
+        if let Some(why) = unwritten {
+            say(format_args!("{why}: visits are missing there"));
+        }
         end.success("the firmware", deadline)?;
         ensure!(
             report.lost == 0,
@@ -292,6 +327,7 @@ impl Report {
                 self.longest_end = self.longest_end.max(line.bytes);
                 let first = self.first.take() == Some(page);
                 self.firsts += u32::from(changed && first);
+                self.visit = Some((page, changed && !first));
             }
             Some(LoggedEvent::Totals(totals)) => {
                 summary.fetches = totals.fetches.into();

@@ -19,7 +19,7 @@ use dunlin::store::{Store, TextLog};
 use super::summary::Summary;
 use super::{Args, variable, wrong};
 use crate::archive::keeper::Keeper;
-use crate::board::computer::{Computer, EventLog, Judge, Keep, Keeping, VisitLog, unix_time};
+use crate::board::computer::{Computer, EventLog, Judge, Keep, Keeping, unix_time};
 use crate::board::flash::FileFlash;
 use crate::board::net::{HostConnect, HostResolve};
 use crate::board::own::OwnFields;
@@ -27,6 +27,7 @@ use crate::board::room::Room;
 use crate::board::state_file::StateFile;
 use crate::board::tape::Tapes;
 use crate::board::texts::TextFlash;
+use crate::board::visit_log::VisitLog;
 use crate::collect::client::Courier;
 use crate::collect::news::{self, NewsPost};
 use crate::error::Error;
@@ -116,7 +117,7 @@ pub(super) fn crawl_list<S: Future<Output = ()>>(
         told.also(Outbox::to(NewsPost { post, token }));
     }
     let log = args.log.as_deref().map(EventLog::open).transpose()?;
-    let visits = args.visits.as_deref().map(VisitLog::open).transpose()?;
+    let visits = visit_logs(args)?;
     said.iter().for_each(output::say);
     let watched = args.web.is_asked().then(|| Names::of(&image));
     let watched = watched.transpose().map_err(wrong)?.map(Watched::new);
@@ -171,6 +172,20 @@ fn collector(args: &Args, image: &Image<'_>) -> Result<Option<PostUrl>, Error> {
     }
     let told = image.collector().map(PostUrl::parse).transpose();
     told.map_err(|why| Error::Usage(format!("the list's collector: {why}")))
+}
+
+/// Where visits are written down: in the user's file, and beside the state as far as there is room.
+fn visit_logs(args: &Args) -> Result<Vec<VisitLog>, Error> {
+    let mut logs = Vec::new();
+    if let Some(path) = &args.visits {
+        logs.push(VisitLog::open(path)?);
+    }
+    match args.state.as_deref().map(VisitLog::of_state) {
+        Some(Ok(log)) => logs.push(log),
+        Some(Err(why)) => output::say(format_args!("visits are not kept with the state: {why}")),
+        None => {}
+    }
+    Ok(logs)
 }
 
 /// Says which headers others can read on their way.

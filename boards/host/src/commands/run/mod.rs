@@ -24,8 +24,9 @@ use super::web_args::WebArgs;
 use crate::board::net::{HostConnect, HostResolve};
 use crate::board::proxy::Proxy;
 use crate::board::room::MOST_PLACES;
-use crate::board::state_file::{beside, random_key};
+use crate::board::state_file::{FOUND, beside, random_key};
 use crate::board::verify::Trust;
+use crate::board::visit_log::VISITS;
 use crate::duration;
 use crate::error::Error;
 use crate::fleet::join_args::JoinArgs;
@@ -108,7 +109,8 @@ pub struct Args {
     /// for `dunlin estimate`
     #[arg(long, value_name = "HISTORY.csv")]
     visits: Option<PathBuf>,
-    /// Keep in this file what is learnt: a second run resumes. One run at a time can use it
+    /// Keep in this file what is learnt: a second run resumes. One run at a time can use it. Visits
+    /// are in FILE.visits, for `dunlin export --visits`
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// What `min`, `max` and `updates` of the list are counted in, from midnight UTC on
@@ -162,7 +164,8 @@ pub const POLITENESS: Duration = Duration::from_secs(15);
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     args.web.check()?;
     let found = args.state.as_deref().filter(|_| args.discover.discover);
-    let found = found.map(beside);
+    let found = found.map(|state| beside(state, FOUND));
+    let kept_visits = args.state.as_deref().map(|state| beside(state, VISITS));
     let log = args.log.iter().map(|path| ("--log", path.as_path()));
     let state = args.state.iter().map(|path| ("--state", path.as_path()));
     let visits = args.visits.iter().map(|path| ("--visits", path.as_path()));
@@ -172,6 +175,8 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let written = written.chain(args.told.files());
     let found = found.iter();
     let written = written.chain(found.map(|path| ("--state with .found", path.as_path())));
+    let kept_visits = kept_visits.iter();
+    let written = written.chain(kept_visits.map(|path| ("--state with .visits", path.as_path())));
     let read = args.listing.as_ref().map(ListingArgs::files);
     let mut read = read.unwrap_or_default();
     read.extend(args.push.files());
