@@ -160,6 +160,23 @@ fn international_names_are_encoded_as_browsers_do() {
     assert!(!text(&output.stderr).contains("no page"), "{output:?}");
 }
 
+/// A URL that is typed is the page that a list means by it.
+#[test]
+fn urls_of_the_command_line_are_encoded_as_those_of_lists() {
+    let output = dunlin(&["robots", "-", "http://bücher.test/a b"], b"");
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("http://xn--bcher-kva.test/a%20b"),
+        "{output:?}"
+    );
+    // Nobody listens there, but the name is in the table.
+    let asked = ["--resolve", "bücher.test=127.0.0.1", "--seconds", "2"];
+    let asked = [&["run", "-"][..], &asked].concat();
+    let output = dunlin(&asked, "url\nhttp://bücher.test:1/\n".as_bytes());
+    let said = text(&output.stderr) + &text(&output.stdout);
+    assert!(said.contains("no connection could be opened"), "{said}");
+}
+
 /// A list of another program has tags behind its URLs: they are not another page without a word.
 #[test]
 fn spaces_that_were_encoded_are_said() {

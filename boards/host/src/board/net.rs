@@ -28,6 +28,7 @@ use futures_rustls::{TlsConnector, rustls};
 use super::own::OwnFields;
 use super::proxy::{Proxy, is_local};
 use super::verify::Trust;
+use crate::lists::pages::as_dns_knows;
 
 /// Completes after `duration`: a deadline for [`dunlin::fetch::within`].
 pub fn after(duration: Duration) -> impl Future<Output = ()> {
@@ -321,7 +322,8 @@ impl HostResolve {
             match parts {
                 Some(("*", ip)) => resolve.everything_else = Some(ip),
                 Some((host, ip)) if !host.is_empty() => {
-                    resolve.table.insert(host.to_ascii_lowercase(), ip);
+                    let host = as_dns_knows(host).to_ascii_lowercase();
+                    resolve.table.insert(host, ip);
                 }
                 _ => {
                     return Err(format!(

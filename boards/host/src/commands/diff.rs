@@ -10,6 +10,7 @@ use crate::archive::compare;
 use crate::archive::reader::Reader;
 use crate::date;
 use crate::error::Error;
+use crate::lists::pages::url_argument;
 use crate::output::{self, Format, Table};
 
 /// Show what has changed between two versions of a page in an archive
@@ -21,6 +22,7 @@ use crate::output::{self, Format, Table};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// URL of the page whose versions are compared
+    #[arg(value_parser = url_argument)]
     url: String,
     /// Folder of the archive that holds them
     #[arg(long, value_name = "DIR")]

@@ -12,6 +12,7 @@ use crate::fleet::broker::{self, Setup};
 use crate::fleet::orders::{Answered, Order};
 use crate::fleet::simulate::{PARTS, Setting, Simulated, simulate};
 use crate::fleet::view::{self, FleetView};
+use crate::lists::pages::url_argument;
 use crate::output::progress::Progress;
 use crate::output::{self, Format, Table};
 
@@ -70,6 +71,7 @@ enum Ask {
     /// Visit a page as soon as budget and politeness allow
     Pull {
         /// URL of the page to be visited
+        #[arg(value_parser = url_argument)]
         url: String,
         #[command(flatten)]
         of: Of,
@@ -77,6 +79,7 @@ enum Ask {
     /// Add a page to the collection
     Add {
         /// URL of the page to be added
+        #[arg(value_parser = url_argument)]
         url: String,
         /// How important it is
         #[arg(long, value_name = "W", default_value_t = 1.0)]
@@ -87,6 +90,7 @@ enum Ask {
     /// Remove a page from the collection
     Remove {
         /// URL of the page to be removed
+        #[arg(value_parser = url_argument)]
         url: String,
         #[command(flatten)]
         of: Of,

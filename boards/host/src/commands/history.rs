@@ -9,6 +9,7 @@ use crate::archive::cdxj::Entry;
 use crate::archive::reader::Reader;
 use crate::date;
 use crate::error::Error;
+use crate::lists::pages::url_argument;
 use crate::output::{self, Format, Table};
 
 /// List the versions of a page in an archive
@@ -19,6 +20,7 @@ use crate::output::{self, Format, Table};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// URL of the page whose versions are listed
+    #[arg(value_parser = url_argument)]
     url: String,
     /// Folder of the archive that holds them
     #[arg(long, value_name = "DIR")]

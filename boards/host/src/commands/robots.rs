@@ -11,6 +11,7 @@ use dunlin::time::Duration;
 use serde::Serialize;
 
 use crate::error::{Error, quoted};
+use crate::lists::pages::url_argument;
 use crate::output::{self, Format, Table};
 
 /// Say whether a robots.txt allows a URL, and which rule decides
@@ -29,7 +30,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", default_value = "dunlin")]
     agent: String,
     /// What is asked for
-    #[arg(value_name = "URL")]
+    #[arg(value_name = "URL", value_parser = url_argument)]
     url: String,
 }
 

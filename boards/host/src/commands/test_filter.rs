@@ -18,6 +18,7 @@ use crate::board::verify::Trust;
 use crate::error::Error;
 use crate::get::get;
 use crate::lists::listing::ListingArgs;
+use crate::lists::pages::url_argument;
 use crate::lists::table_file::plural;
 use crate::output::{self, Format, Table};
 
@@ -33,6 +34,7 @@ use crate::output::{self, Format, Table};
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// URL of the page that is filtered
+    #[arg(value_parser = url_argument)]
     url: String,
     #[command(flatten)]
     filter: FilterArgs,

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
+use std::convert::Infallible;
 use std::hash::BuildHasher as _;
 use std::io::BufRead;
 use std::net::IpAddr;
@@ -498,6 +499,14 @@ pub fn as_browsers_send(url: &str) -> Cow<'_, str> {
         (Cow::Borrowed(_), false) => url.into(),
         _ => format!("{}{host}{}", &url[..start], rest.replace(' ', "%20")).into(),
     }
+}
+
+/// A URL of the command line, which is meant as one in a list is.
+///
+/// # Errors
+/// None: what cannot be is refused where it is used.
+pub fn url_argument(text: &str) -> Result<String, Infallible> {
+    Ok(as_browsers_send(text).into_owned())
 }
 
 /// The name by which DNS knows a host, `xn--bcher-kva.example:80` for `bücher.example:80`. What has
