@@ -42,7 +42,8 @@ fn main() -> ExitCode {
     let size = if settings.full { "" } else { " reduced" };
     let step = |name: &str| format!("papers {name}{size}");
     let steps: Vec<String> = papers.iter().map(|(name, _)| step(name)).collect();
-    let progress = Steps::new("papers", &steps, &folder.join("../../target/times.tsv"));
+    let memory = folder.join("../../target/times.tsv");
+    let progress = Steps::new("papers", &steps, &memory, include_str!("../times.tsv"));
     for (name, run) in papers {
         progress.begin(&step(name));
         let start = Instant::now();

@@ -24,10 +24,14 @@ pub fn root() -> PathBuf {
         .map_or_else(|| here.clone(), PathBuf::from)
 }
 
+/// How many seconds steps take on a computer with two cores where nothing was built before: a line
+/// `name<tab>seconds` each, as runs write them to `target/times.tsv`.
+pub const USUAL_TIMES: &str = include_str!("../../times.tsv");
+
 /// Progress through long steps, by how long each took the last time.
 pub fn steps(label: &str, names: &[impl AsRef<str>]) -> Steps {
     HAS_BAR.store(true, Ordering::Relaxed);
-    Steps::new(label, names, &root().join("target/times.tsv"))
+    Steps::new(label, names, &root().join("target/times.tsv"), USUAL_TIMES)
 }
 
 /// There is a bar of our own: two would fight for the line.

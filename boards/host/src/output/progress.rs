@@ -130,7 +130,7 @@ fn seconds(left: f64) -> String {
 }
 
 /// Progress through steps that cannot be looked into: by how long each took on this computer the
-/// last time, which is kept in a file.
+/// last time, which is kept in a file, and before that on another one.
 #[derive(Debug)]
 pub struct Steps {
     shared: Arc<Mutex<Shared>>,
@@ -138,7 +138,7 @@ pub struct Steps {
     ticker: Option<JoinHandle<()>>,
 }
 
-/// Seconds of a step that was never taken before.
+/// Seconds of a step that was never taken anywhere.
 const UNKNOWN: f64 = 60.0;
 
 #[derive(Debug)]
@@ -153,9 +153,11 @@ struct Shared {
 }
 
 impl Steps {
-    /// Steps of these names, in any order; `memory` is a file of lines `name<tab>seconds`.
-    pub fn new(label: &str, names: &[impl AsRef<str>], memory: &Path) -> Self {
-        let times = remembered(memory);
+    /// Steps of these names, in any order; `memory` is a file of lines `name<tab>seconds`, and
+    /// `elsewhere` the text of such a file, for steps that were never taken here.
+    pub fn new(label: &str, names: &[impl AsRef<str>], memory: &Path, elsewhere: &str) -> Self {
+        let mut times = times(elsewhere);
+        times.extend(remembered(memory));
         let seconds = |name: &str| times.get(name).copied().unwrap_or(UNKNOWN);
         let total: f64 = names.iter().map(|name| seconds(name.as_ref())).sum();
         let shared = Arc::new(Mutex::new(Shared {
@@ -212,7 +214,11 @@ impl Steps {
 
 /// Seconds of each step, as they were kept the last time.
 fn remembered(memory: &Path) -> BTreeMap<String, f64> {
-    let text = std::fs::read_to_string(memory).unwrap_or_default();
+    times(&std::fs::read_to_string(memory).unwrap_or_default())
+}
+
+/// Seconds of each step, from lines `name<tab>seconds`; others are passed over.
+fn times(text: &str) -> BTreeMap<String, f64> {
     let time = |line: &str| {
         let (name, seconds) = line.split_once('\t')?;
         let seconds = seconds.parse().ok()?;
@@ -291,10 +297,11 @@ mod tests {
     fn steps_remember_how_long_they_took() {
         let memory = std::env::temp_dir().join(format!("dunlin-steps-{}", std::process::id()));
         std::fs::write(&memory, "one\t5\nbroken\nother\tNaN\n").expect("written");
-        let steps = Steps::new("testing", &["one", "two"], &memory);
+        let elsewhere = "one\t100\ntwo\t200\n";
+        let steps = Steps::new("testing", &["one", "two", "three"], &memory, elsewhere);
         {
             let shared = steps.shared.lock().expect("not poisoned");
-            assert_eq!(shared.progress.total, 65_000);
+            assert_eq!(shared.progress.total, 5_000 + 200_000 + 60_000);
         }
         steps.begin("one");
         steps.begin("two");
