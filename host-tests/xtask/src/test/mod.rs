@@ -5,6 +5,7 @@
 //! QEMU, where most cases wait far longer than they compute. Neither needs what the other one
 //! makes, and each works in a target folder of its own, so that cargo's locks keep nobody waiting.
 
+mod programs;
 mod steps;
 
 use std::io::IsTerminal as _;
@@ -126,8 +127,8 @@ fn all(settings: Settings) -> Result<()> {
 }
 
 /// Nobody panics while holding it.
-fn lock(outcomes: &Mutex<Outcomes>) -> std::sync::MutexGuard<'_, Outcomes> {
-    outcomes
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -219,6 +220,20 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
+    }
+
+    /// The time left is no guess where nothing was built before.
+    #[test]
+    fn it_is_known_how_long_each_step_usually_takes() {
+        let known = |name| {
+            let mut lines = shell::USUAL_TIMES.lines();
+            lines.any(|line| {
+                line.split_once('\t')
+                    .is_some_and(|(known, _)| known == name)
+            })
+        };
+        let unknown: Vec<_> = steps(false).filter(|step| !known(step.name)).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use dunlin_tools::setup::{self, CORTEX_M0, CORTEX_M4F, CORTEX_M33};
 use dunlin_tools::shell::{cargo, check, quiet, root};
 use dunlin_tools::{fuzz, python_package, supply_chain};
 
-use super::Settings;
+use super::{Settings, programs};
 
 /// The crate's feature sets on a computer: without `defmt`, which devices have.
 const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", DOCS_FEATURES];
@@ -71,7 +71,7 @@ pub const FIRST: &[Step] = &[step("tools", tools), step("format", format)];
 /// The lane of this computer.
 pub const COMPUTER: &[Step] = &[
     step("clippy on this computer", clippy_host),
-    step("unit, doc and host tests", tests),
+    step("unit, doc and host tests", programs::test),
     step("Python package", |of| {
         python_package::test(of.install, of.long)
     }),
@@ -200,16 +200,6 @@ fn documentation(_: Settings) -> Result<()> {
     let shared = "--release --lib --package dunlin-board --package dunlin-embassy-net";
     let shared = format!("{shared} --package {}", firmware::BOARD);
     document(board(firmware::BOARD), &shared, strict)
-}
-
-fn tests(settings: Settings) -> Result<()> {
-    let mut test = cargo();
-    test.args(["test", "--workspace", "--no-fail-fast"])
-        .env("INSTA_UPDATE", "no");
-    if settings.long {
-        test.env("DUNLIN_LONG", "1");
-    }
-    check(&mut test)
 }
 
 fn on_target(settings: Settings) -> Result<()> {
