@@ -155,7 +155,7 @@ pub fn simulate<'py>(
         bound: 1.0 - reached.bound,
         optimum: 1.0 - reached.cost,
     };
-    trial.check_changes().map_err(PyValueError::new_err)?;
+    trial.check_changes(1).map_err(PyValueError::new_err)?;
     let summaries = py.detach(|| trial.run(&[policy], |_| ()));
     let result = PyDict::new(py);
     for summary in summaries {

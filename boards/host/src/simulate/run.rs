@@ -10,6 +10,9 @@ use dunlin::time::{Duration, Instant};
 use super::copy::Copy;
 use super::{Policy, Random, Step, Tells, World};
 
+/// How often it is told how far a simulation is.
+const PIECES_WATCHED: f64 = 1_000.0;
+
 /// How a simulation is run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -107,12 +110,14 @@ pub fn run_watched(
 ) -> Report {
     let mut simulation = Simulation::new(world, options);
     let end = Instant::ZERO + Duration::from_days(options.days);
+    let piece = Duration::from_days(options.days / PIECES_WATCHED);
     let mut now = Instant::ZERO;
-    let mut turns = 0_u32;
+    let mut next_watch = now + piece;
     while now < end {
-        turns = turns.wrapping_add(1);
-        if turns.is_multiple_of(1 << 16) {
+        // Not every so many turns: between two of them a page may change a million times.
+        if now >= next_watch {
             watch(days_of(now) / options.days);
+            next_watch = now + piece;
         }
         simulation.deliver(policy, now);
         let free = simulation.in_flight.len() < options.crawlers;

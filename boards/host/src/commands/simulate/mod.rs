@@ -119,6 +119,13 @@ impl Args {
         let default = if self.trace.is_some() { 1 } else { SEEDS };
         self.seeds.unwrap_or(default)
     }
+
+    fn policies(&self) -> &[PolicyName] {
+        match self.compare {
+            true => PolicyName::value_variants(),
+            false => std::slice::from_ref(&self.policy),
+        }
+    }
 }
 
 /// Runs the command.
@@ -182,11 +189,7 @@ fn explain_figures(args: &Args, setting: &SimulationSetting, rows: &[Summary]) {
 
 /// All policies asked for, with all seeds, on all cores.
 fn simulate(args: &Args, setting: &SimulationSetting) -> Vec<Summary> {
-    let policies = if args.compare {
-        PolicyName::value_variants()
-    } else {
-        &[args.policy]
-    };
+    let policies = args.policies();
     // In thousandths of a run.
     let runs = policies.len() as u64 * u64::from(args.seeds());
     let progress = Mutex::new(Progress::new("simulating", 1_000 * runs));
