@@ -13,6 +13,7 @@
 //! | [`papers`] | the papers' experiments, by the program that runs them |
 //! | [`python_package`] | the Python package, built as a user would and held against the program |
 //! | [`words`] | what a program has said: handed on, and what speaks of failures kept |
+//! | [`test_programs`] | the workspace's tests, several programs at a time |
 //! | [`supply_chain`] | where the code of others comes from, and on which terms |
 
 pub mod firmware;
@@ -25,5 +26,6 @@ pub mod qemu;
 pub mod setup;
 pub mod shell;
 pub mod supply_chain;
+pub mod test_programs;
 pub mod web;
 pub mod words;

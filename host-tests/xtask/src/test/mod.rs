@@ -5,7 +5,6 @@
 //! QEMU, where most cases wait far longer than they compute. Neither needs what the other one
 //! makes, and each works in a target folder of its own, so that cargo's locks keep nobody waiting.
 
-mod programs;
 mod steps;
 
 use std::io::IsTerminal as _;
@@ -127,8 +126,8 @@ fn all(settings: Settings) -> Result<()> {
 }
 
 /// Nobody panics while holding it.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
+fn lock(outcomes: &Mutex<Outcomes>) -> std::sync::MutexGuard<'_, Outcomes> {
+    outcomes
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

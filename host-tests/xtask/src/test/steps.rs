@@ -10,9 +10,9 @@ use dunlin_tools::firmware::budgets::Rows;
 use dunlin_tools::firmware::{self, panics, sizes};
 use dunlin_tools::setup::{self, CORTEX_M0, CORTEX_M4F, CORTEX_M33};
 use dunlin_tools::shell::{cargo, check, quiet, root};
-use dunlin_tools::{fuzz, python_package, supply_chain};
+use dunlin_tools::{fuzz, python_package, supply_chain, test_programs};
 
-use super::{Settings, programs};
+use super::Settings;
 
 /// The crate's feature sets on a computer: without `defmt`, which devices have.
 const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", DOCS_FEATURES];
@@ -71,7 +71,9 @@ pub const FIRST: &[Step] = &[step("tools", tools), step("format", format)];
 /// The lane of this computer.
 pub const COMPUTER: &[Step] = &[
     step("clippy on this computer", clippy_host),
-    step("unit, doc and host tests", programs::test),
+    step("unit, doc and host tests", |of| {
+        test_programs::test(of.long)
+    }),
     step("Python package", |of| {
         python_package::test(of.install, of.long)
     }),

@@ -94,7 +94,9 @@ impl SimulationSetting {
             bound,
             optimum,
         };
-        trial.check_changes(args.policies().len()).map_err(Error::Usage)?;
+        trial
+            .check_changes(args.policies().len())
+            .map_err(Error::Usage)?;
         let hosts = listing.gates.iter().map(|gate| gate.name.clone()).collect();
         // A trace knows better.
         let noted = made.filter(|_| args.trace.is_none());

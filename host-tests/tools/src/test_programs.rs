@@ -5,15 +5,14 @@ use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use dunlin_tools::shell::{capture, cargo, check, root, say};
 use serde_json::Value;
 
-use super::{Settings, lock};
+use crate::shell::{capture, cargo, check, root, say};
 
 /// Programs that run at a time. Each has threads for its own tests, too.
 const AT_A_TIME: usize = 3;
@@ -30,7 +29,10 @@ struct Program {
 
 /// Builds all tests of the workspace and runs them, those of the documentation last. A failure
 /// does not keep the others from running.
-pub fn test(settings: Settings) -> Result<()> {
+///
+/// # Errors
+/// One has failed, or they do not compile.
+pub fn test(long: bool) -> Result<()> {
     let built = capture(cargo().args([
         "test",
         "--workspace",
@@ -49,7 +51,7 @@ pub fn test(settings: Settings) -> Result<()> {
         for _ in 0..AT_A_TIME {
             scope.spawn(|| {
                 while let Some(program) = next() {
-                    if let Err(why) = run(&program, &folder, settings) {
+                    if let Err(why) = run(&program, &folder, long) {
                         lock(&failed).push(format!("{}: {why:#}", program.name));
                     }
                 }
@@ -67,6 +69,11 @@ pub fn test(settings: Settings) -> Result<()> {
         failed.join("; ")
     );
     Ok(())
+}
+
+/// Nobody panics while holding it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The test program that a line of cargo's speaks of, if it does.
@@ -87,7 +94,7 @@ fn program(line: &str) -> Option<Program> {
 }
 
 /// Runs one to its end, and says what it has said in one piece.
-fn run(program: &Program, folder: &Path, settings: Settings) -> Result<()> {
+fn run(program: &Program, folder: &Path, long: bool) -> Result<()> {
     let said = folder.join(program.name.replace('/', "-"));
     let output = File::create(&said).context("cannot keep what a test says")?;
     let begin = Instant::now();
@@ -98,7 +105,7 @@ fn run(program: &Program, folder: &Path, settings: Settings) -> Result<()> {
         .stdin(Stdio::null())
         .stdout(output.try_clone().context("cannot keep what a test says")?)
         .stderr(output);
-    if settings.long {
+    if long {
         command.env("DUNLIN_LONG", "1");
     }
     let status = command.status().context("cannot start it")?;
@@ -144,18 +151,13 @@ mod tests {
     fn a_test_program_that_fails_is_a_failure() {
         let folder = std::env::temp_dir().join(format!("dunlin-programs-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
-        let settings = Settings {
-            install: false,
-            long: true,
-            keep_going: false,
-        };
         let end = |path: &str| {
             let program = Program {
                 name: "a/b".into(),
                 path: path.into(),
                 folder: folder.clone(),
             };
-            run(&program, &folder, settings)
+            run(&program, &folder, true)
         };
         assert!(end("/usr/bin/env").is_ok());
         let said = fs::read_to_string(folder.join("a-b")).expect("what it said");
