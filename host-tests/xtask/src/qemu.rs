@@ -43,8 +43,8 @@ pub struct Arguments {
     /// How long the probe runs
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=604_800))]
     seconds: u32,
-    /// The device's flash: kept between runs, so that a second one resumes. Without --seed, what is
-    /// stored is known by a key that is drawn at random for a new file
+    /// The device's flash: kept between runs, so that a second one resumes; visits are in FILE.visits.
+    /// Without --seed, what is stored is known by a key that is drawn at random for a new file
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// With --update-url: the public keys that the firmware trusts [default: boards/keys]
