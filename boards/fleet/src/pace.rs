@@ -11,7 +11,7 @@ const LEAST: Duration = Duration::from_secs(1);
 /// answers within seconds.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(16);
 /// A budget that fell by more than this share is acknowledged at once: others wait for that part.
-const WORTH_ACKNOWLEDGING: f32 = 0.02;
+const WORTH_ACKNOWLEDGING: f32 = 0.005;
 /// The longest pause before the broker is tried again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The longest time in which nothing is said to the broker.
@@ -203,7 +203,7 @@ mod tests {
         let mut pace = Pace::new(Duration::HOUR, 1);
         let soon = now() + Duration::from_secs(1);
         pace.reported(true, now());
-        pace.granted(Duration::HOUR, true, (100.0, 99.0), now());
+        pace.granted(Duration::HOUR, true, (100.0, 99.6), now());
         assert_eq!(pace.next_report(), now() + REPORT, "not worth a message");
         pace.granted(Duration::HOUR, true, (100.0, 90.0), now());
         assert_eq!(pace.next_report(), soon);

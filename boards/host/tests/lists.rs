@@ -163,7 +163,8 @@ fn international_names_are_encoded_as_browsers_do() {
 /// A URL that is typed is the page that a list means by it.
 #[test]
 fn urls_of_the_command_line_are_encoded_as_those_of_lists() {
-    let output = dunlin(&["robots", "-", "http://bücher.test/a b"], b"");
+    let asked = ["robots", "-", "http://bücher.test/a b", "--format", "csv"];
+    let output = dunlin(&asked, b"");
     let said = text(&output.stdout);
     assert!(
         said.contains("http://xn--bcher-kva.test/a%20b"),

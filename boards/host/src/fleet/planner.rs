@@ -6,7 +6,7 @@ use dunlin::time::{Duration, Instant};
 
 /// A grant is given again, beyond a probe's reports, where it raises the budget by more than this
 /// share.
-const WORTH_TELLING: f32 = 0.02;
+const WORTH_TELLING: f32 = 0.005;
 /// The share of what politeness allows that a probe is granted at most: at its very end one fetch
 /// more is worth nothing, and with a little less one is worth much. Grants would swing between the
 /// two for ever.
