@@ -184,9 +184,28 @@ fn visits<'w>(world: &'w World, log: &[Hit]) -> Vec<(&'w str, usize, Vec<Duratio
     world.pages.iter().map(page).collect()
 }
 
-/// After everything that happens, every page is visited again within lease, politeness, the longest
-/// time between two visits while nothing happened, and what a planner takes. Says how long the
-/// longest waits were beyond lease, politeness and that gap.
+/// When a page is visited again at the latest after the event of this number: within lease,
+/// politeness, its own gap, and what a planner takes. Whom the next event meets while it waits for
+/// that visit has to wait once more, but not for another gap: a probe that dies keeps its pages for
+/// another lease.
+fn latest(number: usize, gap: Duration, next: Duration) -> Duration {
+    let more = |number: usize, besides: Duration| match number < DEATHS as usize {
+        true => LEASE + GAP + besides,
+        false => besides,
+    };
+    let (_, then, besides) = EVENTS[number];
+    let mut latest = then + LEASE + GAP + gap + besides;
+    for (number, (_, then, besides)) in EVENTS.into_iter().enumerate().skip(number + 1) {
+        if then >= next || then > latest {
+            break;
+        }
+        latest += more(number, besides);
+    }
+    latest
+}
+
+/// After everything that happens, every page is visited again in time. Says how much too late, or
+/// how early, the latest were.
 fn visited_again(world: &World, log: &[Hit]) -> Result<()> {
     let mut worst = EVENTS.map(|(what, ..)| (what, f64::MIN));
     let mut late = None;
@@ -199,24 +218,27 @@ fn visited_again(world: &World, log: &[Hit]) -> Result<()> {
         // Who is visited so seldom has a gap of all that time at least.
         seldom += usize::from(calm.len() < 2);
         let gap = gaps.max().unwrap_or(KILLED - SEEN);
-        for ((what, then, besides), (_, worst)) in EVENTS.into_iter().zip(&mut worst) {
-            let most = LEASE + GAP + gap;
-            let next = at.iter().find(|at| **at > then);
+        for (number, (what, worst)) in worst.iter_mut().enumerate() {
+            let (_, then, _) = EVENTS[number];
+            let next = at.iter().copied().find(|at| *at > then);
             // What has not been waited for long enough is not judged.
-            if next.is_none() && END - then <= most + besides {
+            let visited = next.unwrap_or(END);
+            let latest = latest(number, gap, visited);
+            if next.is_none() && END <= latest {
                 continue;
             }
-            let waited = next.map_or(END - then, |next| *next - then);
-            *worst = worst.max(waited.as_secs_f64() - most.as_secs_f64());
-            if waited > most + besides {
+            *worst = worst.max(visited.as_secs_f64() - latest.as_secs_f64());
+            if visited > latest {
                 late = Some(format!(
-                    "{name} was visited {waited:?} after {what}, expected at most {most:?} and {besides:?}"
+                    "{name}, with a gap of {gap:?}, was visited {:?} after {what}, expected at most {:?}; visits: {at:?}",
+                    visited - then,
+                    latest - then
                 ));
             }
         }
     }
     println!(
-        "waits beyond lease, politeness and a page's own gap, in seconds: {worst:.1?}; {seldom} pages are visited too \
+        "visits beyond the latest moment, in seconds: {worst:.1?}; {seldom} pages are visited too \
          seldom to have one"
     );
     ensure!(
