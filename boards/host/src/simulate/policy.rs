@@ -98,15 +98,13 @@ pub fn scheduler(
     for (id, host) in hosts.iter().zip(&world.hosts) {
         let _ = scheduler.set_hours(*id, host.hours);
     }
-    let constraints: Vec<ListedConstraints> = (0..world.pages.len())
-        .map(|page| constraints_of(world, page, learn))
-        .collect();
-    let has_constraints: Vec<bool> = constraints
-        .iter()
+    // Most worlds have none, and they would take more memory than the scheduler.
+    let constraints = || (0..world.pages.len()).map(|page| constraints_of(world, page, learn));
+    let has_constraints: Vec<bool> = constraints()
         .map(|constraints| constraints.limits != CrawlLimits::NONE || constraints.clock.is_some())
         .collect();
     if has_constraints.contains(&true) {
-        scheduler.set_constraints(constraints);
+        scheduler.set_constraints(constraints().collect());
     }
     for (page, has_constraints) in world.pages.iter().zip(has_constraints) {
         let rate = (!learn).then_some(page.mean_rate as f32);
