@@ -88,7 +88,10 @@ impl<I: Id> Core<'_, I> {
                     (believed.fresh(days), believed.mean_freshness(gap))
                 }
             };
+            // Who has asked for a page in vain has no copy, nor will have one before it asks again.
+            let comes = seen || page.due <= tick;
             let fresh = if seen { fresh } else { 0.0 };
+            let achievable = if comes { achievable } else { 0.0 };
             self.state.prices.sample(page.weight, fresh, achievable);
         }
         if let Ok(host) = self.gate_of(page.host).and_then(|gate| self.host_mut(gate)) {

@@ -1,8 +1,8 @@
 //! Freshness as the scheduler believes it, as a monitor infers it from the visits, and as it is:
 //! after ten visits a page all three are the same, and so is the optimum it reports.
 
-use dunlin::scheduler::{LargeScheduler, Outcome, Settings};
-use dunlin::time::Instant;
+use dunlin::scheduler::{Decision, LargeScheduler, Outcome, PageSettings, Settings};
+use dunlin::time::{Duration, Instant};
 use dunlin_host::monitor::page_stats::PageStats;
 use dunlin_host::simulate::policy::scheduler;
 use dunlin_host::simulate::{Options, Policy, Step, run};
@@ -123,4 +123,42 @@ fn agree_after_ten_visits_a_page() {
         }
     }
     assert!(missed.is_empty(), "{missed}");
+}
+
+/// Otherwise the best there is would stand far above what a probe reaches for ever.
+#[test]
+fn a_page_that_was_never_there_counts_for_neither_figure() {
+    let mut scheduler = LargeScheduler::new(8, 1, Settings::DEFAULT);
+    let mut now = Instant::ZERO;
+    let set = scheduler.set_budget(Some(80.0), now);
+    assert_eq!(set, Ok(()));
+    let host = scheduler.add_host(Duration::from_secs(1)).expect("room");
+    for _ in 0..8 {
+        let settings = PageSettings::DEFAULT.with_rate(Some(1.0));
+        let added = scheduler.add_page(host, &settings, now);
+        added.expect("room");
+    }
+    let end = now + Duration::from_days(20.0);
+    let mut visits = 0;
+    while now < end {
+        match scheduler.next(now) {
+            Decision::Fetch(page) => {
+                visits += 1;
+                // Twenty visits a day to a page that is there.
+                let outcome = match (page.index() % 2, visits % 20) {
+                    (0, _) => Outcome::Gone,
+                    (_, 0) => Outcome::Changed { modified_ago: None },
+                    _ => Outcome::Unchanged,
+                };
+                assert_eq!(scheduler.record(page, outcome, now), Ok(()));
+            }
+            Decision::WaitUntil(then) => now = then,
+            Decision::Idle => break,
+        }
+    }
+    let fresh = scheduler.freshness().expect("a round has ended");
+    let optimum = scheduler.optimum().expect("a round has ended");
+    println!("{fresh:.3} of {optimum:.3}");
+    assert!((0.4..0.5).contains(&fresh), "half of the pages: {fresh}");
+    assert!((optimum - fresh).abs() < 0.05, "{fresh} of {optimum}");
 }
