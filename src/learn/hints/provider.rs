@@ -15,15 +15,26 @@ const FIRST: Provider = Provider {
 /// Signals and changes remembered; older ones fade, so that a host that has mended its ways is
 /// believed again.
 const SIGNALS_REMEMBERED: f32 = 256.0;
-/// What one visit may add at most: a page not seen for months must not outweigh all others.
-const MOST_AT_ONCE: f32 = 4.0;
+/// Signals and changes that one visit may add at most: a page not seen for months must not outweigh
+/// all others.
+const MOST_AT_ONCE: u32 = 4;
+
+/// A host of which clearly more than this share is true has proven itself.
+#[cfg(feature = "hints")]
+const PROVEN: f32 = 0.25;
+/// And one of which clearly less than this is true only makes noise.
+#[cfg(feature = "hints")]
+const NOISE: f32 = 0.125;
+/// What is clear: so many standard deviations away.
+#[cfg(feature = "hints")]
+const CLEAR: f32 = 2.0;
 
 /// What the signals of a host have turned out to be worth.
 ///
 /// A visit does not say which signals were true: a page that changed may have done so unannounced.
-/// So each visit adds what is to be expected, given what is believed so far (an EM step). Precision
-/// is learnt from visits after signals, recall from visits after silence: of the changes to be
-/// expected by the page's rate, how many came?
+/// So each visit adds what is to be expected, given what is believed so far. Precision is learnt
+/// from visits after signals, recall from visits after silence: of the changes to be expected by the
+/// page's rate, how many came (an EM step)?
 ///
 /// ```
 /// use dunlin::learn::hints::Provider;
@@ -55,6 +66,47 @@ impl Provider {
         FIRST
     }
 
+    /// A record that says nothing yet, to be put [`on`](Self::on) a guess.
+    #[cfg(feature = "hints")]
+    pub(crate) const NOTHING: Self = Self {
+        signals: 0.0,
+        right: 0.0,
+        silence: 0.0,
+        missed: 0.0,
+    };
+
+    /// What is guessed of one host, where this is known of many: with the weight of a new record.
+    #[cfg(feature = "hints")]
+    pub(crate) fn guess(&self) -> Self {
+        Self {
+            right: FIRST.signals * self.precision(),
+            missed: FIRST.silence * self.missed / self.silence,
+            ..FIRST
+        }
+    }
+
+    /// What is believed of a host with this record, of which that was guessed.
+    #[cfg(feature = "hints")]
+    pub(crate) fn on(&self, guess: &Self) -> Self {
+        Self {
+            signals: self.signals + guess.signals,
+            right: self.right + guess.right,
+            silence: self.silence + guess.silence,
+            missed: self.missed + guess.missed,
+        }
+    }
+
+    /// The record of a host of which this is believed: the inverse of [`on`](Self::on).
+    #[cfg(feature = "hints")]
+    pub(crate) fn beyond(&self, guess: &Self) -> Self {
+        Self {
+            signals: (self.signals - guess.signals).max(0.0),
+            right: (self.right - guess.right).max(0.0),
+            silence: (self.silence - guess.silence).max(0.0),
+            missed: (self.missed - guess.missed).max(0.0),
+        }
+    }
+
     /// A source whose silence says nothing, as that of the pages beside a page: its recall is 0,
     /// and stays so if it learns by [`Self::update_beyond_chance`] only.
     #[cfg(feature = "hints")]
@@ -83,31 +135,81 @@ impl Provider {
         Signals::new(rate, self.recall(), self.precision())
     }
 
+    /// Is it clear that it tells the truth often enough?
+    #[cfg(feature = "hints")]
+    pub(crate) fn is_proven(&self) -> bool {
+        self.precision() - CLEAR * self.doubt() > PROVEN
+    }
+
+    /// Is it clear that next to nothing of what it says is true?
+    #[cfg(feature = "hints")]
+    pub(crate) fn is_noise(&self) -> bool {
+        self.precision() + CLEAR * self.doubt() < NOISE
+    }
+
+    /// The standard deviation of its precision.
+    #[cfg(feature = "hints")]
+    pub(crate) fn doubt(&self) -> f32 {
+        let precision = self.precision();
+        libm::sqrtf(precision * (1.0 - precision) / (self.signals + 1.0))
+    }
+
     /// Learns from a visit to a page of this `rate` per day that had sent `signals` since the visit
     /// before. Constant time: one exponential and one logarithm.
     pub fn update(&mut self, visit: &Visit, signals: u32, rate: f32) {
         // A rate that is none leaves the record as it is.
         let rate = if rate.is_finite() { rate.max(0.0) } else { 0.0 };
         let expected = rate * visit.interval.as_days::<f32>();
-        let sent = signals as f32;
-        let changed = 1.0 - self.signals(rate).fresh(visit.interval.as_days(), signals);
-        // Given that something changed, every part of it is likelier by 1/P(changed) than it was
-        // before.
-        let likelier = if visit.changed && changed > 0.0 {
-            1.0 / changed
+        let unchanged = self.signals(rate).fresh(visit.interval.as_days(), 0);
+        if signals > 0 {
+            self.hear(signals.min(MOST_AT_ONCE), visit.changed, unchanged);
         } else {
-            0.0
-        };
-        if signals == 0 {
-            let weight = MOST_AT_ONCE / expected.clamp(MOST_AT_ONCE, f32::MAX);
+            // Given that something changed, every part of it is likelier by 1/P(changed) than it
+            // was before.
+            let likelier = if visit.changed && unchanged < 1.0 {
+                1.0 / (1.0 - unchanged)
+            } else {
+                0.0
+            };
+            let most = MOST_AT_ONCE as f32;
+            let weight = most / expected.clamp(most, f32::MAX);
             self.missed += weight * (1.0 - self.recall()) * expected * likelier;
             self.silence += weight * expected;
-        } else {
-            let weight = MOST_AT_ONCE / sent.max(MOST_AT_ONCE);
-            self.right += weight * sent * (self.precision() * likelier).min(1.0);
-            self.signals += weight * sent;
         }
         self.fade();
+    }
+
+    /// Learns the precision from a visit after so many signals, which would have found the page as
+    /// it was with this probability if none of them were true.
+    ///
+    /// Precision is believed to be distributed as Beta(right, signals − right). No change: each
+    /// signal was wrong. A change: either it came without a signal, which says nothing, or one of
+    /// them is the first that was right. The mean over these cases is exact; what they say counts
+    /// as often as they are likely, so that changes that come anyway do not harden a belief.
+    fn hear(&mut self, signals: u32, changed: bool, unchanged: f32) {
+        let all = self.signals;
+        let wrong = all - self.right;
+        if !changed {
+            self.signals += signals as f32;
+            return;
+        }
+        let mut likely = 1.0 - unchanged;
+        let mut precision = likely * self.right / all;
+        let mut counted = 0.0;
+        // So far, the signals were wrong and nothing else changed the page.
+        let mut left = unchanged;
+        for number in 0..signals {
+            let before = number as f32;
+            let right = left * self.right / (all + before);
+            likely += right;
+            precision += right * (self.right + 1.0) / (all + before + 1.0);
+            counted += right * (before + 1.0);
+            left *= (wrong + before) / (all + before);
+        }
+        if likely > 0.0 {
+            self.signals += counted / likely;
+            self.right = self.signals * (precision / likely).min(1.0);
+        }
     }
 
     /// Learns from a visit after a signal of a source without recall. Of the changes found, what the
