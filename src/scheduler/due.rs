@@ -211,10 +211,11 @@ impl<I: Id> Core<'_, I> {
             return Some(due.max(self.not_before(id, page.last)));
         }
         let provider = self.state.providers.record(page.host, page.signals());
-        let days = provider.map_or(gap, |provider| {
-            providers::signals(provider, self.believed(page).rate())
-                .days_until(gap, page.signals())
-                .min(MOST_GAP.max(gap))
+        let told =
+            provider.map(|provider| providers::signals(&provider, self.believed(page).rate()));
+        let days = told.map_or(gap, |told| {
+            let days = told.days_until(gap, page.signals());
+            days.min(MOST_GAP.max(gap))
         });
         let credit = match self.state.settings.engine {
             // What all pages are late by is made up for only where nobody minds the very moment:
@@ -223,6 +224,14 @@ impl<I: Id> Core<'_, I> {
             _ => Credit::NONE,
         };
         let due = page.last.after_days(credit.wait(days));
+        // Signals take a page beyond the age at which it is due. It goes before those that are late
+        // by less.
+        let beyond = told.map_or(0.0, |told| told.equivalent_age(0.0, page.signals()) - gap);
+        let due = if beyond > 0.0 {
+            page.last.before_days(beyond)
+        } else {
+            due
+        };
         Some(if page.has_constraints() {
             due.max(self.not_before(id, page.last))
         } else {

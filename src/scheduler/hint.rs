@@ -79,8 +79,7 @@ impl<I: Id> Core<'_, I> {
         let Some(due) = self.planned(id, self.gap_of(id, 0.0)) else {
             return Ok(());
         };
-        // What has changed already is due since its last visit at the most: what is late by more
-        // goes first. What will change is not fetched before.
+        // What will change is not fetched before.
         let (due, place) = if at > now {
             (due.max(at), Place::Pinned)
         } else {

@@ -1,9 +1,17 @@
 //! Records of the few hosts that send signals, kept apart: most hosts never say anything.
 //!
-//! A host that tells is worth more visits, and would take them from those that do not. So it lives
-//! on what its signals save: it may have as many visits as its pages would ask for if it said
-//! nothing, its tellers' own included. What it does not need goes to all; what it saves it may
-//! spend a little later ([`SAVED`]). Who lies has wasted nobody's visits but its own pages'.
+//! A host that tells is worth more visits, and would take them from those that do not. Until it is
+//! clear that it tells the truth, it lives on what its signals save: it may have as many visits as
+//! its pages would ask for if it said nothing, its tellers' own included. What it does not need goes
+//! to all; what it saves it may spend a little later ([`SAVED`]). Who lies has wasted nobody's
+//! visits but its own pages', and is not listened to once that is clear.
+//!
+//! A new host is believed as far as others that tell have turned out to be true, and a little more:
+//! whoever may tell the truth is tried.
+//!
+//! Told pages ask for a visit when they are told of, not every so often. How often that is follows
+//! from what is believed of rates, which are learnt from so few visits, and in bursts, that a part
+//! of the budget would be left over: then they are counted as asking for less.
 //!
 //! What pages say about their siblings is kept in the same records, for hosts that say nothing: how
 //! often a page has changed, too, is learnt for each host, and what a host's pages have in common
@@ -29,6 +37,13 @@ const MOST_RECALL: f32 = 15.0 / 16.0;
 /// Visits that a host may have saved up. With more, what it tells all at once would make the pages
 /// of others late, and what is made up for after that looks like pages that change too fast.
 const SAVED: f32 = 2.0;
+
+/// So much of the budget may be left over before told pages are counted as asking for less.
+const LEFT_OVER: f32 = 1.0 / 32.0;
+/// How fast that follows: a round corrects it by this share of what is left over, …
+const FOLLOWS: f32 = 0.25;
+/// … and they count as asking for this much of what their rates foresee at least.
+const LEAST_ASKED: f32 = 1.0 / 8.0;
 
 /// Of what its pages would ask for without signals, a host that tells has a little less: what it
 /// asks for comes first, so that it would have all of it where others have to wait.
@@ -67,7 +82,7 @@ struct Record<I> {
 impl<I> Record<I> {
     const fn new(host: I) -> Self {
         Self {
-            provider: Provider::new(),
+            provider: Provider::NOTHING,
             silent: 0.0,
             told: 0.0,
             share: 0.0,
@@ -87,10 +102,41 @@ impl<I> Record<I> {
         }
     }
 
-    /// Does it say anything about a page that has sent so many signals? Siblings are not heard
-    /// until they have helped.
-    fn speaks(&self, signals: u32) -> bool {
-        !self.by_siblings || signals > 0 && self.provider.beats_chance()
+    /// What is guessed of it without its own record. Whoever says when pages have changed is
+    /// guessed to be like the others that do; of expectations nobody knows.
+    fn guess(&self, news: &Provider) -> Provider {
+        if self.by_news {
+            news.guess()
+        } else {
+            Provider::new()
+        }
+    }
+
+    /// What is believed of it.
+    fn believed(&self, news: &Provider) -> Provider {
+        if self.by_siblings {
+            self.provider
+        } else {
+            self.provider.on(&self.guess(news))
+        }
+    }
+
+    /// May it have what its pages ask for? It tells the truth, or nobody listens to it and there is
+    /// no teller to pay for.
+    fn is_free(&self, news: &Provider) -> bool {
+        let believed = self.believed(news);
+        believed.is_proven() || believed.is_noise() && self.saved >= 0.0
+    }
+
+    /// What it says about a page that has sent so many signals, if that counts: not that of a host
+    /// that only makes noise. Siblings are not heard until they have helped.
+    fn speaks(&self, signals: u32, news: &Provider) -> Option<Provider> {
+        let believed = self.believed(news);
+        let counts = match self.by_siblings {
+            true => signals > 0 && believed.beats_chance(),
+            false => !believed.is_noise(),
+        };
+        counts.then_some(believed)
     }
 }
 
@@ -102,6 +148,14 @@ pub(super) struct Providers<I> {
     /// What there is of what all ask for, by the last round: late pages of silent hosts must not
     /// wait for those of hosts that tell.
     fair: f32,
+    /// Of what the rates of told pages foresee, they are counted as asking for this share.
+    asked: f32,
+    /// When the present round began, and the fetches there had been by then.
+    began: Tick,
+    fetches: u32,
+    /// What all were worth that say when pages have changed, …
+    news: Provider,
+    /// … and hosts for which no record was left.
     others: Provider,
 }
 
@@ -110,6 +164,10 @@ impl<I: Id> Providers<I> {
         Self {
             own: heapless::Vec::new(),
             fair: 1.0,
+            asked: 1.0,
+            began: Tick::NEVER,
+            fetches: 0,
+            news: Provider::new(),
             others: Provider::new(),
         }
     }
@@ -135,7 +193,7 @@ impl<I: Id> Providers<I> {
             } else if !record.by_news {
                 // What its expectations were worth says nothing of its news.
                 record.by_news = true;
-                record.provider = Provider::new();
+                record.provider = Provider::NOTHING;
             }
         } else if !self.add(new, room)
             && let Some(record) = self.own.iter_mut().find(|record| record.by_siblings)
@@ -171,26 +229,40 @@ impl<I: Id> Providers<I> {
 
     /// The record of a page's host; `None` where what it has said, or its silence, means nothing:
     /// it never speaks or cannot be told from one that never does, or its siblings do not help.
-    pub(super) fn record(&self, host: I, signals: u32) -> Option<&Provider> {
+    pub(super) fn record(&self, host: I, signals: u32) -> Option<Provider> {
         match self.of(host) {
-            Some(record) => record.speaks(signals).then_some(&record.provider),
-            None => (signals > 0).then_some(&self.others),
+            Some(record) => record.speaks(signals, &self.news),
+            None => (signals > 0).then_some(self.others),
         }
+    }
+
+    /// What is believed of a host that has a record because it tells, whether it counts or not.
+    pub(super) fn believed(&self, host: I) -> Option<Provider> {
+        let record = self.of(host).filter(|record| !record.by_siblings)?;
+        Some(record.believed(&self.news))
     }
 
     /// Learns from a visit to a page of this host and `rate` a day, which had sent so many signals
     /// since the visit before.
     pub(super) fn learn(&mut self, host: I, signals: u32, visit: &Visit, rate: f32) {
-        let Some(record) = self.of_mut(host) else {
-            if signals > 0 {
-                self.others.update(visit, signals, rate);
+        let news = self.news;
+        match self.of_mut(host) {
+            None if signals > 0 => self.others.update(visit, signals, rate),
+            None => {}
+            Some(record) if record.by_siblings => {
+                if signals > 0 {
+                    record.provider.update_beyond_chance(visit, rate);
+                }
             }
-            return;
-        };
-        if !record.by_siblings {
-            record.provider.update(visit, signals, rate);
-        } else if signals > 0 {
-            record.provider.update_beyond_chance(visit, rate);
+            Some(record) => {
+                let guess = record.guess(&news);
+                let mut believed = record.provider.on(&guess);
+                believed.update(visit, signals, rate);
+                record.provider = believed.beyond(&guess);
+                if record.by_news {
+                    self.news.update(visit, signals, rate);
+                }
+            }
         }
     }
 
@@ -211,19 +283,44 @@ impl<I: Id> Providers<I> {
     /// What is asked for at the gate of a host, less what its pages ask for beyond what they would
     /// without signals: that it cannot have. Ends the round for it.
     pub(super) fn settle(&mut self, host: I, asked: f32) -> f32 {
+        let news = self.news;
         let Some(record) = self.of_mut(host) else {
             return asked;
         };
         record.share = core::mem::replace(&mut record.silent, 0.0);
         let told = core::mem::replace(&mut record.told, 0.0);
         record.saved = record.share - told;
+        if record.is_free(&news) {
+            return asked;
+        }
         sane(asked - greater(-record.saved, 0.0))
     }
 
-    /// A round has ended in which so much was asked for, and there is so much.
-    pub(super) fn end_round(&mut self, demand: f32, supply: f32) {
+    /// A round has ended in which so much was asked for, and there is so much; now there have been
+    /// so many `fetches`, and the budget is so many a day.
+    pub(super) fn end_round(
+        &mut self,
+        demand: f32,
+        supply: f32,
+        fetches: u32,
+        now: Tick,
+        per_day: Option<f32>,
+    ) {
         let ratio = supply / demand;
         self.fair = if ratio > 0.5 { lesser(ratio, 1.0) } else { 0.5 };
+        let budget = per_day.map_or(0.0, |per_day| per_day * now.days_since(self.began));
+        if budget > 0.0 && self.began != Tick::NEVER {
+            let left_over = 1.0 - fetches.wrapping_sub(self.fetches) as f32 / budget;
+            let by = 1.0 + FOLLOWS * (LEFT_OVER - greater(left_over, -1.0));
+            self.asked = lesser(greater(self.asked * by, LEAST_ASKED), 1.0);
+        }
+        self.began = now;
+        self.fetches = fetches;
+    }
+
+    /// What a told page is counted as asking for whose rate foresees so many visits a day.
+    pub(super) fn asked(&self, foreseen: f32) -> f32 {
+        self.asked * foreseen
     }
 
     /// Visits a day that the signals of a host save.
@@ -238,16 +335,19 @@ impl<I: Id> Providers<I> {
         let pages = greater(pages, 1.0);
         let share = record.map_or(0.0, |record| record.share);
         let share = if share > 0.0 { share } else { pages / mean_gap };
-        let provider = record.map_or(&self.others, |record| &record.provider);
+        let provider = record.map_or(self.others, |record| record.believed(&self.news));
         let told = greater(provider.recall() * provider.precision(), LEAST_WORTH);
         let gap = worth::teller_gap(pages, told, share);
         lesser(greater(gap, MOST_SHARE / share), MOST_GAPS * pages / share)
     }
 
-    /// A page of this host was visited: when the next may be, by what it has saved.
+    /// A page of this host was visited: when the next may be, by what it has saved; `None` if it may
+    /// have what it asks for.
     pub(super) fn spend(&mut self, host: I, now: Tick) -> Option<Tick> {
         let fair = TOLL * self.fair;
-        let record = self.of_mut(host).filter(|record| record.share > 0.0)?;
+        let news = self.news;
+        let lives_on_it = |record: &&mut Record<I>| record.share > 0.0 && !record.is_free(&news);
+        let record = self.of_mut(host).filter(lives_on_it)?;
         let each = 1.0 / (fair * record.share);
         let earned = record.spent.max(now.before_days(SAVED * each));
         record.spent = earned.after_days(each);
@@ -259,6 +359,7 @@ impl<I: Id> Providers<I> {
         for record in &mut self.own {
             record.spent = record.spent.moved(by);
         }
+        self.began = self.began.moved(by);
     }
 }
 
@@ -268,16 +369,22 @@ fn sane(visits: f32) -> f32 {
     lesser(greater(0.0, visits), MOST_VISITS_A_DAY)
 }
 
-/// What a host's signals mean to a page of this change rate a day.
+/// What a host's signals mean to a page of this change rate a day. Its precision is taken to be as
+/// good as it may well be.
 #[inline(never)] // Once for all callers.
 pub(super) fn signals(provider: &Provider, rate: f32) -> Signals<f32> {
     let recall = lesser(provider.recall(), MOST_RECALL);
-    Signals::new(rate, recall, provider.precision())
+    Signals::new(rate, recall, provider.precision() + provider.doubt())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn precision(providers: &Providers<u16>, host: u16) -> Option<f32> {
+        let believed = providers.believed(host)?;
+        Some(believed.precision())
+    }
 
     #[test]
     fn who_tells_comes_before_siblings() {
@@ -300,13 +407,84 @@ mod tests {
             let visit = Visit::new(crate::time::Duration::DAY, false);
             providers.learn(3, 1, &visit, 0.1);
         }
-        let before = providers.record(3, 0).map_or(1.0, Provider::precision);
+        let before = precision(&providers, 3).expect("it is known");
         assert!(before < 0.1, "{before}");
         assert!(providers.meet(3, false));
-        let after = providers.record(3, 0).map(Provider::precision);
+        let after = precision(&providers, 3);
         assert_eq!(after, Some(Provider::new().precision()), "as of a new one");
         assert!(!providers.meet(3, true), "its news will come");
         assert!(providers.meet(4, true), "others are not concerned");
+    }
+
+    /// Hosts of which one has told before each of many visits, all of which found a change or none.
+    fn told(changed: bool) -> Providers<u16> {
+        let mut providers = Providers::new();
+        assert!(providers.meet(3, false));
+        for _ in 0..64 {
+            let visit = Visit::new(crate::time::Duration::DAY, changed);
+            providers.learn(3, 1, &visit, 0.1);
+        }
+        providers
+    }
+
+    /// What a host gets that asks for four visits, and for one if it said nothing.
+    fn gets(providers: &mut Providers<u16>, host: u16) -> f32 {
+        providers.ask(host, 4.0, 1.0);
+        providers.settle(host, 4.0)
+    }
+
+    #[test]
+    fn who_tells_the_truth_may_have_what_its_pages_ask_for() {
+        let mut honest = told(true);
+        assert_eq!(gets(&mut honest, 3), 4.0);
+        assert_eq!(honest.spend(3, Tick::FILLER), None);
+        let mut new: Providers<u16> = Providers::new();
+        assert!(new.meet(3, false));
+        assert_eq!(gets(&mut new, 3), 1.0, "nobody knows yet");
+        assert!(new.spend(3, Tick::FILLER).is_some());
+    }
+
+    #[test]
+    fn who_lies_is_not_heard_and_has_nothing_of_it() {
+        let mut liar = told(false);
+        assert!(liar.record(3, 1).is_none() && liar.believed(3).is_some());
+        assert_eq!(gets(&mut liar, 3), 1.0, "a teller that only costs");
+        liar.ask(3, 1.0, 1.0);
+        assert_eq!(liar.settle(3, 1.0), 1.0);
+        assert_eq!(liar.spend(3, Tick::FILLER), None, "like any other host");
+    }
+
+    #[test]
+    fn a_new_host_is_believed_as_others_have_turned_out() {
+        for (told, low, high) in [(told(true), 0.9, 1.0), (told(false), 0.0, 0.1)] {
+            let mut providers = told;
+            assert!(providers.meet(4, false) && providers.meet(5, true));
+            let guessed = precision(&providers, 4).expect("it has told");
+            assert!((low..high).contains(&guessed), "{guessed}");
+            let expected = precision(&providers, 5).expect("it has told");
+            assert_eq!(
+                expected,
+                Provider::new().precision(),
+                "that is another matter"
+            );
+        }
+    }
+
+    #[test]
+    fn told_pages_count_for_less_while_budget_is_left_over() {
+        let mut providers: Providers<u16> = Providers::new();
+        let mut days = |from: u32, to: u32, fetches: u32| {
+            for day in from..to {
+                let now = Tick::FILLER.after_days(day as f32);
+                providers.end_round(1.0, 1.0, fetches * day, now, Some(10.0));
+            }
+            providers.asked(1.0)
+        };
+        let half = days(0, 9, 5);
+        assert!((0.3..0.5).contains(&half), "{half}");
+        let all = days(9, 40, 10);
+        assert!(all > 1.2 * half, "{all} after {half}");
+        assert_eq!(days(40, 400, 10), 1.0);
     }
 
     #[test]
@@ -321,7 +499,7 @@ mod tests {
                 let visit = Visit::new(crate::time::Duration::DAY, changed(visit));
                 providers.learn(3, 1, &visit, core::f32::consts::LN_2);
             }
-            providers.record(3, 1).map(Provider::precision)
+            providers.record(3, 1).map(|record| record.precision())
         };
         let together = after(|visit| visit % 10 != 0).expect("heard");
         // Nine in ten of the visits find a change, five in ten would by chance.
@@ -340,7 +518,10 @@ mod tests {
             providers.learn(3, u32::from(told), &visit, 0.1);
         }
         assert!(providers.record(3, 0).is_none());
-        assert_eq!(providers.record(3, 1).map(Provider::recall), Some(0.0));
+        assert_eq!(
+            providers.record(3, 1).map(|record| record.recall()),
+            Some(0.0)
+        );
         assert_eq!(providers.settle(3, 7.0), 7.0);
     }
 }

@@ -162,7 +162,7 @@ pub(super) trait Read<I: Id> {
     #[cfg(feature = "hints")]
     fn provider_of(&self, page: PageId) -> Option<crate::learn::hints::Provider> {
         let host = self.page(page)?.host;
-        self.state().providers.record(host, 0).copied()
+        self.state().providers.believed(host)
     }
 
     #[cfg(feature = "hints")]

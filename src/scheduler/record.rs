@@ -189,7 +189,7 @@ impl<I: Id> Core<'_, I> {
         }
         let jumped = match self.state.providers.record(host, signals) {
             // Visits that signals have prompted find changes more often than chance.
-            Some(provider) => estimate.take_in_signalled(&visit, signals, provider, &settings),
+            Some(provider) => estimate.take_in_signalled(&visit, signals, &provider, &settings),
             None => estimate.take_in(&visit, &settings),
         };
         let rate = estimate.rate();

@@ -1,6 +1,7 @@
 //! Re-planning: the walk over all pages that finds the prices and keeps due times in line with
 //! them.
 
+use super::Counter;
 use super::host::HostState;
 use super::page::{BY_CLOCK, PageState, Place};
 use super::price;
@@ -133,8 +134,14 @@ impl<I: Id> Core<'_, I> {
         let (silent, demand) = if page.signals & BY_CLOCK == 0 {
             let rate = self.believed(page).rate();
             let provider = self.state.providers.record(page.host, 0);
-            let told = provider.map(|provider| providers::signals(provider, rate));
-            let demand = told.map_or(0.0, |told| told.visits_per_day(gap.max(1e-9)));
+            let told = provider.map(|provider| providers::signals(&provider, rate));
+            let demand = match told {
+                Some(told) => {
+                    let foreseen = told.visits_per_day(gap.max(1e-9));
+                    self.state.providers.asked(foreseen)
+                }
+                None => 1.0 / gap.max(1e-9),
+            };
             (1.0 / silent.max(1e-9), demand)
         } else {
             let demand = self.per_day_by_clock(id, page, gap);
@@ -174,7 +181,11 @@ impl<I: Id> Core<'_, I> {
         }
         self.state.chores.round = RoundEnd::NONE;
         self.state.capacity = end.capacity;
-        self.state.providers.end_round(end.demand, end.supply);
+        let fetches = self.state.counters.get(Counter::Fetch);
+        let now = self.state.clock.tick(self.state.clock.latest());
+        let per_day = self.state.per_day;
+        let providers = &mut self.state.providers;
+        providers.end_round(end.demand, end.supply, fetches, now, per_day);
         self.state.prices.end_round(
             end.demand,
             end.supply,

@@ -15,7 +15,7 @@ impl<I> Providers<I> {
         Self(PhantomData)
     }
 
-    pub(super) fn record(&self, _host: I, _signals: u32) -> Option<&Provider> {
+    pub(super) fn record(&self, _host: I, _signals: u32) -> Option<Provider> {
         None
     }
 
@@ -31,7 +31,19 @@ impl<I> Providers<I> {
         asked
     }
 
-    pub(super) fn end_round(&mut self, _demand: f32, _supply: f32) {}
+    pub(super) fn end_round(
+        &mut self,
+        _demand: f32,
+        _supply: f32,
+        _fetches: u32,
+        _now: Tick,
+        _per_day: Option<f32>,
+    ) {
+    }
+
+    pub(super) fn asked(&self, foreseen: f32) -> f32 {
+        foreseen
+    }
 
     pub(super) fn spend(&mut self, _host: I, _now: Tick) -> Option<Tick> {
         None

@@ -8,10 +8,10 @@ macro_rules! hinting {
             changing:
             /// What a source says about a page: it has changed, or it is expected to. How much that
             /// counts is learnt for each of the first eight hosts that send hints (on a computer,
-            /// 256), and for the others together: one that cries wolf is soon ignored. A host that
-            /// tells has no more visits than it would have if it did not, so that what it says
-            /// costs other hosts nothing. What is expected later than the page's next fetch counts
-            /// for nothing: that fetch will bring a newer hint.
+            /// 256), and for the others together: one that cries wolf is soon ignored. Until it is
+            /// clear that a host tells the truth, it has no more visits than it would have if it
+            /// said nothing, so that lies cost other hosts nothing. What is expected later than the
+            /// page's next fetch counts for nothing: that fetch will bring a newer hint.
             ///
             /// # Errors
             /// [`Error::UnknownPage`]
