@@ -101,6 +101,12 @@ impl Member {
         true
     }
 
+    /// Does a grant answer the last report? One that is given beyond answers names an earlier report
+    /// if the last was lost, and its lease counts from that one.
+    pub fn is_answered_by(&self, grant: &Grant) -> bool {
+        grant.boot == self.boot && grant.seq == self.seq
+    }
+
     /// Should a list of this version be fetched?
     pub fn wants(&self, version: u32) -> bool {
         version > self.list

@@ -130,7 +130,7 @@ impl Duty {
         };
         let lease = Duration::from_millis(grant.lease_ms.into());
         let now = probe.board().now();
-        let is_answer = self.is_leased(now);
+        let is_answer = self.is_leased(now) && self.member.is_answered_by(&grant);
         let budgets = (before, grant.budget);
         self.pace.granted(lease, is_answer, budgets, now);
         self.command(probe);

@@ -49,13 +49,15 @@ fn grants_come_near_the_central_optimum_in_two_rounds() {
     }
 }
 
+/// Within five rounds; four were enough in 22 runs, and who takes a grant that answers an earlier
+/// report for an answer needs more.
 #[test]
 fn a_fifth_of_the_messages_may_be_lost() {
     for seed in ["1", "2", "3", "4", "5"] {
         let loss = ["--message-loss", "0.2", "--seed", seed];
         let fleet = simulated(&[&["--simulate", probes()][..], &loss].concat());
         println!("{fleet}");
-        assert!(fleet["rounds"].as_u64().is_some_and(|rounds| rounds <= 5));
+        assert!(fleet["rounds"].as_u64().is_some_and(|rounds| rounds <= 4));
         assert!(fleet["loss"].as_f64().is_some_and(|loss| loss <= 0.001));
         assert_eq!(fleet["violations"], 0);
     }

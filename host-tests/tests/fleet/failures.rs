@@ -39,6 +39,20 @@ fn a_stale_grant_does_not_prolong_a_lease() {
     assert_eq!(probe.leased_until(), until);
 }
 
+/// Otherwise a probe whose reports are lost would take what it is given meanwhile for their answer,
+/// and not repeat them until its lease has run out.
+#[test]
+fn a_raise_after_a_lost_report_is_no_answer_to_it() {
+    let (mut probe, mut ledger, first) = leased();
+    assert!(probe.is_answered_by(&first));
+    let heard = probe.report(&Outlook::default(), at(900));
+    let lost = probe.report(&Outlook::default(), at(1_800));
+    let raise = ledger.grant(&heard, 1, 120.0, LEASE, at(901));
+    assert!(probe.granted(&raise) && !probe.is_answered_by(&raise));
+    let answer = ledger.grant(&lost, 1, 120.0, LEASE, at(1_817));
+    assert!(probe.granted(&answer) && probe.is_answered_by(&answer));
+}
+
 #[test]
 fn a_grant_that_comes_twice_counts_once() {
     let (mut probe, _, grant) = leased();

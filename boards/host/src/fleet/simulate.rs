@@ -339,7 +339,7 @@ impl Fleet {
         };
         let before = probe.member.budget();
         if probe.member.granted(&grant) {
-            let is_answer = probe.is_leased(now);
+            let is_answer = probe.is_leased(now) && probe.member.is_answered_by(&grant);
             let budgets = (before, grant.budget);
             probe.pace.granted(LEASE, is_answer, budgets, now);
         }
