@@ -3,7 +3,7 @@
 
 use dunlin::discover::{Directives, Link, LinkKind, LinkReader, LinkSink, TextPlace};
 use dunlin::feed::FeedReader;
-use dunlin::xml::{Reader, Token};
+use dunlin::xml::{Piece, Reader, Token};
 
 /// A link, in strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,25 +97,36 @@ pub fn read_sitemap<'p>(
 
 /// The events of a document, given in pieces.
 pub fn read_xml<'p>(pieces: impl IntoIterator<Item = &'p [u8]>) -> Vec<String> {
+    read_xml_through::<256>(pieces)
+}
+
+/// The same through a window of `TEXT` bytes, with texts put together.
+fn read_xml_through<'p, const TEXT: usize>(
+    pieces: impl IntoIterator<Item = &'p [u8]>,
+) -> Vec<String> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut found = Vec::new();
-    let mut reader: Reader<256> = Reader::new();
+    let mut reader: Reader<TEXT> = Reader::new();
+    let mut begun: Option<Vec<u8>> = None;
+    let mut join = |piece: Piece<'_>| {
+        assert_eq!(piece.is_first, begun.is_none(), "a text begins once");
+        let mut whole = begun.take().unwrap_or_default();
+        whole.extend_from_slice(piece.bytes);
+        if !piece.is_last {
+            begun = Some(whole);
+            return None;
+        }
+        Some(whole)
+    };
     for mut piece in pieces {
         while let Some(event) = reader.next(&mut piece) {
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            found.push(match event {
-                Token::Start(name) => format!("<{}>", text(name)),
-                Token::End(name) => format!("</{}>", text(name)),
-                Token::Attribute { name, value, cut } => {
-                    format!(
-                        "{}={}{}",
-                        text(name),
-                        text(value),
-                        if cut { "…" } else { "" }
-                    )
+            found.extend(match event {
+                Token::Start(name) => Some(format!("<{}>", text(name))),
+                Token::End(name) => Some(format!("</{}>", text(name))),
+                Token::Attribute { name, value } => {
+                    join(value).map(|value| format!("{}={}", text(name), text(&value)))
                 }
-                Token::Text { text: bytes, cut } => {
-                    format!("{}{}", text(bytes), if cut { "…" } else { "" })
-                }
+                Token::Text(piece) => join(piece).map(|whole| text(whole.trim_ascii())),
             });
         }
     }
@@ -158,5 +169,7 @@ pub fn sitemap(data: &[u8]) {
     assert!(listed <= data.len());
     let events = read_xml([data]);
     assert_eq!(events, read_xml(data.chunks(1)));
+    assert_eq!(events, read_xml_through::<32>([data]));
+    assert_eq!(events, read_xml_through::<32>(data.chunks(1)));
     assert!(events.len() <= 2 * data.len() + 1);
 }

@@ -1,10 +1,10 @@
 //! Which elements of XML, and which names of JSON, say something about pages.
 
-use super::draft::Draft;
+use super::draft::{Draft, Field};
 #[cfg(feature = "hints")]
 use super::json;
 use super::word::Word;
-use crate::xml::{self, split_name};
+use crate::xml::{self, Piece, split_name};
 
 /// What kind of XML a document is, by its root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,24 +33,26 @@ impl Dialect {
         match (self, local) {
             // The elements of RSS have no prefix, even where the root has one.
             (Self::Rss, Word::Item) if bare => Role::Entry,
-            (Self::Rss, Word::Link) if bare => Role::Url,
-            (Self::Rss, Word::Guid) if bare => Role::Name,
-            (Self::Rss, Word::PubDate) if bare => Role::Date,
+            (Self::Rss, Word::Link) if bare => Role::Says(Field::Url),
+            (Self::Rss, Word::Guid) if bare => Role::Says(Field::Name),
+            (Self::Rss, Word::PubDate) if bare => Role::Says(Field::Date),
             // Of Dublin Core and Atom, under whatever prefix.
-            (Self::Rss, Word::Date | Word::Modified | Word::Updated) if !bare => Role::Date,
+            (Self::Rss, Word::Date | Word::Modified | Word::Updated) if !bare => {
+                Role::Says(Field::Date)
+            }
             (Self::Rss, _) => Role::Nothing,
             _ if !own => Role::Nothing,
             (Self::Atom, Word::Entry) => Role::Entry,
-            (Self::Atom, Word::Link) => Role::Link { alternate: true },
+            (Self::Atom, Word::Link) => Role::Says(Field::Link),
             (Self::Atom, Word::Updated | Word::Published | Word::Modified | Word::Issued) => {
-                Role::Date
+                Role::Says(Field::Date)
             }
             // Where the entry comes from, with a link and a date of its own.
             (Self::Atom, Word::Source) => Role::Source,
             (Self::Atom, _) => Role::Nothing,
             (_, Word::Url | Word::Sitemap) => Role::Entry,
-            (_, Word::Loc) => Role::Url,
-            (_, Word::LastMod) => Role::Date,
+            (_, Word::Loc) => Role::Says(Field::Url),
+            (_, Word::LastMod) => Role::Says(Field::Date),
             _ => Role::Nothing,
         }
     }
@@ -61,13 +63,9 @@ impl Dialect {
 enum Role {
     Nothing,
     Entry,
-    Url,
-    Name,
-    Date,
-    /// A link, unless it is to another form of the page.
-    Link {
-        alternate: bool,
-    },
+    /// It says something about the entry that it is part of. A link says it in its attributes,
+    /// anything else in its text.
+    Says(Field),
     Source,
 }
 
@@ -109,14 +107,10 @@ impl Elements {
     pub(super) fn take(&mut self, event: xml::Token<'_>, draft: &mut Draft) -> DialectStep {
         match event {
             xml::Token::Start(name) => return self.start(name, draft),
-            xml::Token::Attribute { name, value, cut } => self.attribute(name, value, cut, draft),
-            xml::Token::Text { text, cut } => match self.inside {
-                Role::Url => {
-                    draft.set_url(text, cut);
-                    draft.settle();
-                }
-                Role::Name => draft.set_name(text, cut),
-                Role::Date => draft.set_date(text),
+            xml::Token::Attribute { name, value } => self.attribute(name, value, draft),
+            xml::Token::Text(piece) => match self.inside {
+                Role::Says(Field::Link) => {}
+                Role::Says(field) => draft.fill(field, piece),
                 _ => {}
             },
             xml::Token::End(name) => {
@@ -162,17 +156,18 @@ impl Elements {
         DialectStep::On
     }
 
-    fn attribute(&mut self, name: &[u8], value: &[u8], cut: bool, draft: &mut Draft) {
-        if !matches!(self.inside, Role::Link { .. } | Role::Name) {
+    fn attribute(&mut self, name: &[u8], value: Piece<'_>, draft: &mut Draft) {
+        let Role::Says(field @ (Field::Link | Field::Name)) = self.inside else {
             return;
-        }
-        match (self.inside, Word::of(name)) {
-            (Role::Link { alternate: true }, Word::Href) => draft.set_url(value, cut),
-            (Role::Link { .. }, Word::Rel) if Word::of(value) != Word::Alternate => {
-                self.inside = Role::Link { alternate: false };
+        };
+        match (field, Word::of(name)) {
+            (Field::Link, Word::Href) => draft.fill(field, value),
+            // It leads to another form of the page.
+            (Field::Link, Word::Rel) if Word::of(value.whole()) != Word::Alternate => {
+                self.inside = Role::Nothing;
                 draft.drop_url();
             }
-            (Role::Name, Word::IsPermaLink) if Word::of(value) == Word::False => {
+            (Field::Name, Word::IsPermaLink) if Word::of(value.whole()) == Word::False => {
                 self.inside = Role::Nothing;
             }
             _ => {}
@@ -181,7 +176,7 @@ impl Elements {
 
     /// The element at hand has no more attributes and no more text.
     fn leave(&mut self, draft: &mut Draft) {
-        if self.inside == (Role::Link { alternate: true }) {
+        if self.inside == Role::Says(Field::Link) {
             draft.settle();
         }
         self.inside = Role::Nothing;
@@ -204,7 +199,7 @@ pub(super) struct Items {
     /// The list of items comes next, or we are in it.
     wanted: bool,
     inside: bool,
-    field: Role,
+    field: Option<Field>,
 }
 
 /// How deep the list is, and its items.
@@ -219,46 +214,40 @@ impl Items {
         Self {
             wanted: false,
             inside: false,
-            field: Role::Nothing,
+            field: None,
         }
     }
 
     pub(super) fn take(&mut self, event: json::JsonEvent<'_>, draft: &mut Draft) -> DialectStep {
         match event {
-            json::JsonEvent::Name { name, depth: 1 } => self.wanted = Word::of(name) == Word::Items,
+            json::JsonEvent::Name { name, depth: 1 } => {
+                self.wanted = Word::of(name.whole()) == Word::Items;
+            }
             json::JsonEvent::Open { object, depth } => {
                 let list = depth == LIST && !object;
                 self.inside |= list && self.wanted;
                 if depth == ITEM {
                     draft.clear();
                 }
-                self.field = Role::Nothing;
+                self.field = None;
             }
             json::JsonEvent::Close { depth: ITEM } if self.inside => {
                 return DialectStep::Entry { is_sitemap: false };
             }
             json::JsonEvent::Close { depth } => self.inside &= depth > LIST,
             json::JsonEvent::Name { name, depth: ITEM } => {
-                self.field = match Word::of(name) {
-                    Word::Url => Role::Url,
-                    Word::Id => Role::Name,
-                    Word::DateModified | Word::DatePublished => Role::Date,
-                    _ => Role::Nothing,
+                self.field = match Word::of(name.whole()) {
+                    Word::Url => Some(Field::Url),
+                    Word::Id => Some(Field::Name),
+                    Word::DateModified | Word::DatePublished => Some(Field::Date),
+                    _ => None,
                 }
             }
-            json::JsonEvent::Text {
-                text,
-                cut,
-                depth: ITEM,
-            } => match self.field {
-                Role::Url => {
-                    draft.set_url(text, cut);
-                    draft.settle();
+            json::JsonEvent::Text { text, depth: ITEM } => {
+                if let Some(field) = self.field {
+                    draft.fill(field, text);
                 }
-                Role::Name => draft.set_name(text, cut),
-                Role::Date => draft.set_date(text),
-                _ => {}
-            },
+            }
             json::JsonEvent::Name { .. } | json::JsonEvent::Text { .. } => {}
         }
         DialectStep::On

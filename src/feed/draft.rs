@@ -2,10 +2,14 @@
 
 use crate::fetch::HttpDate;
 use crate::fetch::ascii::trimmed;
+use crate::xml::Piece;
 use crate::xml::buffer::Buffer;
 
 /// Longest URL that is kept; pages with longer ones are left out.
 pub const LONGEST_URL: usize = 256;
+/// Text passes through a window of so many bytes, from which URLs are put together. A date is in
+/// its first 50.
+pub(super) const WINDOW: usize = 64;
 
 /// A page of a document, or another document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +22,27 @@ pub struct FeedEntry<'s> {
     pub is_sitemap: bool,
 }
 
+/// What a text says about the entry that it is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    /// Where the page is.
+    Url,
+    /// The same, if nothing behind it says otherwise.
+    Link,
+    /// What the page is called, which is its URL in many feeds.
+    Name,
+    /// One of its dates: the latest counts.
+    Date,
+}
+
 /// An entry that is being read.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
     url: Buffer<LONGEST_URL>,
     /// The URL is the one that is meant to be the page's: nothing replaces it.
     settled: bool,
+    /// The text at hand is the URL.
+    is_url: bool,
     modified: Option<HttpDate>,
 }
 
@@ -32,6 +51,7 @@ impl Draft {
         Self {
             url: Buffer::new(),
             settled: false,
+            is_url: false,
             modified: None,
         }
     }
@@ -43,17 +63,33 @@ impl Draft {
         self.modified = None;
     }
 
-    /// Adds a byte to the URL.
-    pub(super) fn push(&mut self, byte: u8) {
-        self.url.push(byte);
+    /// Adds bytes to the URL.
+    pub(super) fn extend(&mut self, bytes: &[u8]) {
+        self.url.extend(bytes);
     }
 
-    /// This is the URL, unless there is one that is settled.
-    pub(super) fn set_url(&mut self, text: &[u8], cut: bool) {
-        if self.settled {
+    /// Takes a piece of what a field says. A URL that is settled stays; another one gives way.
+    pub(super) fn fill(&mut self, field: Field, piece: Piece<'_>) {
+        if field == Field::Date {
+            // Who only looks for pages needs no dates: they would take 3 kB of flash.
+            if cfg!(feature = "hints") && piece.is_first {
+                self.modified = self.modified.max(HttpDate::parse_any(piece.bytes));
+            }
             return;
         }
-        self.url.set(text, cut);
+        if piece.is_first {
+            let may_be_url = field != Field::Name || trimmed(piece.bytes).starts_with(b"http");
+            self.is_url = may_be_url && !self.settled;
+            if self.is_url {
+                self.url.clear();
+            }
+        }
+        if self.is_url {
+            self.url.extend(piece.bytes);
+        }
+        if field == Field::Url && piece.is_last {
+            self.settle();
+        }
     }
 
     /// The URL was not the page's, if it is not settled.
@@ -65,22 +101,7 @@ impl Draft {
 
     /// What there is of a URL is the page's.
     pub(super) fn settle(&mut self) {
-        self.settled |= !self.url.is_empty();
-    }
-
-    /// The name of the page, which is its URL in many feeds.
-    pub(super) fn set_name(&mut self, text: &[u8], cut: bool) {
-        if text.starts_with(b"http") {
-            self.set_url(text, cut);
-        }
-    }
-
-    /// One of its dates: the latest counts.
-    pub(super) fn set_date(&mut self, text: &[u8]) {
-        // Who only looks for pages needs no dates: they would take 3 kB of flash.
-        if cfg!(feature = "hints") {
-            self.modified = self.modified.max(HttpDate::parse_any(text));
-        }
+        self.settled |= !trimmed(self.url.beginning()).is_empty();
     }
 
     pub(super) fn has_url(&self) -> bool {

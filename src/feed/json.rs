@@ -1,9 +1,9 @@
 //! JSON in fixed memory: names and strings, and how deep they are. Numbers and the rest are passed
 //! over. It is no judge: what comes after a mistake is read as well as it can be.
 
-use super::draft::LONGEST_URL;
-use crate::fetch::ascii::trimmed;
+use super::draft::WINDOW;
 use crate::xml::buffer::Buffer;
+use crate::xml::{LONGEST_STEP, Piece};
 
 /// What a document holds, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,14 +13,9 @@ pub(super) enum JsonEvent<'j> {
     /// What was so deep ends.
     Close { depth: u16 },
     /// The name of a value in an object that is so deep.
-    Name { name: &'j [u8], depth: u16 },
+    Name { name: Piece<'j>, depth: u16 },
     /// A string that is a value in what is so deep.
-    Text {
-        text: &'j [u8],
-        /// It did not fit: this is its beginning.
-        cut: bool,
-        depth: u16,
-    },
+    Text { text: Piece<'j>, depth: u16 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +31,7 @@ enum State {
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     state: State,
-    text: Buffer<LONGEST_URL>,
+    text: Buffer<WINDOW>,
     /// The string is, or would be, a name.
     is_name: bool,
     depth: u16,
@@ -48,7 +43,12 @@ pub(super) struct Reader {
     high: u16,
     /// What was handed out last is cleared by the next call.
     spent: bool,
+    /// That was a piece of the string at hand.
+    goes_on: bool,
 }
+
+/// With so many bytes, the window may be too full for the next one.
+const FULL: usize = WINDOW - LONGEST_STEP;
 
 impl Reader {
     pub(super) const fn new() -> Self {
@@ -61,6 +61,7 @@ impl Reader {
             code: 0,
             high: 0,
             spent: false,
+            goes_on: false,
         }
     }
 
@@ -70,32 +71,44 @@ impl Reader {
         if core::mem::take(&mut self.spent) {
             self.text.clear();
         }
-        while let [byte, rest @ ..] = *bytes {
-            *bytes = rest;
-            match self.state {
-                State::Between => {
-                    if let Some(event) = self.between(*byte) {
+        while let [byte, ..] = *bytes {
+            if self.text.len() >= FULL {
+                return Some(self.string(false));
+            }
+            let used = match self.state {
+                State::Text if !matches!(byte, b'\\' | b'"') => self.letters(bytes),
+                _ => 1,
+            };
+            *bytes = bytes.get(used..).unwrap_or_default();
+            match (self.state, *byte) {
+                (State::Between, byte) => {
+                    if let Some(event) = self.between(byte) {
                         return Some(event);
                     }
                 }
-                State::Text => match *byte {
-                    b'\\' => self.state = State::Escape,
-                    b'"' => {
-                        self.put_half();
-                        self.state = State::Between;
-                        self.spent = true;
-                        return Some(self.string());
-                    }
-                    byte => {
-                        self.put_half();
-                        self.text.push(byte);
-                    }
-                },
-                State::Escape => self.escape(*byte),
-                State::Digits(left) => self.digit(*byte, left),
+                (State::Text, b'\\') => self.state = State::Escape,
+                (State::Text, b'"') => {
+                    self.put_half();
+                    self.state = State::Between;
+                    return Some(self.string(true));
+                }
+                (State::Text, _) => {}
+                (State::Escape, byte) => self.escape(byte),
+                (State::Digits(left), byte) => self.digit(byte, left),
             }
         }
         None
+    }
+
+    /// Takes the letters of a string that stand for themselves, as far as there is room: how many.
+    fn letters(&mut self, bytes: &[u8]) -> usize {
+        self.put_half();
+        let room = FULL.saturating_sub(self.text.len()).max(1);
+        let bytes = bytes.get(..room).unwrap_or(bytes);
+        let run = bytes.split(|byte| matches!(byte, b'\\' | b'"')).next();
+        let run = run.unwrap_or_default();
+        self.text.extend(run);
+        run.len()
     }
 
     fn between(&mut self, byte: u8) -> Option<JsonEvent<'static>> {
@@ -125,17 +138,20 @@ impl Reader {
         None
     }
 
-    fn string(&self) -> JsonEvent<'_> {
+    /// Hands out the string, or a piece of it.
+    fn string(&mut self, is_last: bool) -> JsonEvent<'_> {
+        self.spent = true;
+        let is_first = !core::mem::replace(&mut self.goes_on, !is_last);
+        let piece = Piece {
+            bytes: self.text.beginning(),
+            is_first,
+            is_last,
+        };
         let depth = self.depth;
         if self.is_name {
-            let name = self.text.whole();
-            return JsonEvent::Name { name, depth };
+            return JsonEvent::Name { name: piece, depth };
         }
-        JsonEvent::Text {
-            text: trimmed(self.text.beginning()),
-            cut: self.text.is_cut(),
-            depth,
-        }
+        JsonEvent::Text { text: piece, depth }
     }
 
     fn escape(&mut self, byte: u8) {

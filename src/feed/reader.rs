@@ -3,7 +3,7 @@
 #[cfg(feature = "hints")]
 use super::dialect::Items;
 use super::dialect::{DialectStep, Elements};
-use super::draft::{Draft, FeedEntry, LONGEST_URL};
+use super::draft::{Draft, FeedEntry, WINDOW};
 #[cfg(feature = "hints")]
 use super::json;
 use crate::xml;
@@ -39,7 +39,7 @@ impl core::error::Error for FeedError {}
 enum Form {
     /// So many bytes of a byte-order mark were read, or white space.
     Unknown(u8),
-    Xml(xml::Reader<LONGEST_URL>, Elements),
+    Xml(xml::Reader<WINDOW>, Elements),
     #[cfg(feature = "hints")]
     Json(json::Reader, Items),
     Lines,
@@ -148,15 +148,19 @@ impl FeedReader {
 
 /// Reads a line to its end.
 fn next_line(bytes: &mut &[u8], draft: &mut Draft) -> Option<DialectStep> {
-    while let [byte, rest @ ..] = *bytes {
-        *bytes = rest;
-        if !matches!(byte, b'\r' | b'\n') {
-            draft.push(*byte);
-        } else if draft.has_url() {
-            return Some(DialectStep::Entry { is_sitemap: false });
-        } else {
-            draft.clear();
+    while let [first, rest @ ..] = *bytes {
+        let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+        if !is_end(first) {
+            let line = bytes.split(is_end).next().unwrap_or_default();
+            draft.extend(line);
+            *bytes = bytes.get(line.len()..).unwrap_or_default();
+            continue;
         }
+        *bytes = rest;
+        if draft.has_url() {
+            return Some(DialectStep::Entry { is_sitemap: false });
+        }
+        draft.clear();
     }
     None
 }
@@ -168,7 +172,7 @@ mod tests {
     #[test]
     fn a_reader_is_as_small_as_the_documentation_says() {
         assert!(
-            size_of::<FeedReader>() <= 660,
+            size_of::<FeedReader>() <= 480,
             "{}",
             size_of::<FeedReader>()
         );

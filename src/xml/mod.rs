@@ -6,15 +6,15 @@
 //! are not expanded, nothing is nested, and nothing is fetched.
 //!
 //! ```
-//! use dunlin::xml::{Reader, Token};
+//! use dunlin::xml::{Piece, Reader, Token};
 //!
 //! let mut reader: Reader<64> = Reader::new();
-//! let mut bytes: &[u8] = b"<loc a='1'> http://a.test/?b=1&amp;c=2 </loc>";
+//! let mut bytes: &[u8] = b"<loc a='1'> http://a.test/?b=1&amp;c=2</loc>";
 //! assert_eq!(reader.next(&mut bytes), Some(Token::Start(b"loc")));
-//! let attribute = Token::Attribute { name: b"a", value: b"1", cut: false };
-//! assert_eq!(reader.next(&mut bytes), Some(attribute));
-//! let text = Token::Text { text: b"http://a.test/?b=1&c=2", cut: false };
-//! assert_eq!(reader.next(&mut bytes), Some(text));
+//! let value = Piece::all(b"1");
+//! assert_eq!(reader.next(&mut bytes), Some(Token::Attribute { name: b"a", value }));
+//! let text = Piece::all(b"http://a.test/?b=1&c=2");
+//! assert_eq!(reader.next(&mut bytes), Some(Token::Text(text)));
 //! assert_eq!(reader.next(&mut bytes), Some(Token::End(b"loc")));
 //! assert_eq!(reader.next(&mut bytes), None);
 //! ```
@@ -22,12 +22,40 @@
 pub(crate) mod buffer;
 mod reference;
 
-use crate::fetch::ascii::trimmed;
 use buffer::Buffer;
-use reference::Reference;
 
 /// Longest name of an element or attribute, with its prefix.
 pub const LONGEST_NAME: usize = 32;
+
+/// A text, or one of the pieces in which a text comes that is longer than the reader's window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece<'x> {
+    /// Its bytes; the last of several pieces may have none.
+    pub bytes: &'x [u8],
+    /// The text begins with it.
+    pub is_first: bool,
+    /// The text ends with it.
+    pub is_last: bool,
+}
+
+impl<'x> Piece<'x> {
+    /// A text that comes in one piece.
+    pub const fn all(bytes: &'x [u8]) -> Self {
+        Self {
+            bytes,
+            is_first: true,
+            is_last: true,
+        }
+    }
+
+    /// The text, if it has come in one piece; else nothing.
+    pub fn whole(self) -> &'x [u8] {
+        match self.is_first && self.is_last {
+            true => self.bytes,
+            false => &[],
+        }
+    }
+}
 
 /// What a document holds, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,17 +67,10 @@ pub enum Token<'x> {
         /// Its name, with its prefix.
         name: &'x [u8],
         /// Its value, references resolved.
-        value: &'x [u8],
-        /// The value did not fit: this is its beginning.
-        cut: bool,
+        value: Piece<'x>,
     },
-    /// Text between two tags, references resolved, without white space around it.
-    Text {
-        /// The bytes of the text, or its beginning.
-        text: &'x [u8],
-        /// It did not fit: this is its beginning.
-        cut: bool,
-    },
+    /// Text between two tags, references resolved, without white space before it.
+    Text(Piece<'x>),
     /// The element of this name ends.
     End(&'x [u8]),
 }
@@ -84,7 +105,10 @@ enum State {
     DocumentType(u8, u8),
 }
 
-/// Reads a document through a window of `TEXT` bytes. See the [module](self).
+/// What has to fit into a window at once: a reference, or a letter.
+pub(crate) const LONGEST_STEP: usize = reference::LONGEST;
+
+/// Reads a document through a window of `TEXT` bytes, from 32 on. See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Reader<const TEXT: usize> {
     state: State,
@@ -93,9 +117,12 @@ pub struct Reader<const TEXT: usize> {
     attribute: Buffer<LONGEST_NAME>,
     /// Text, or the value of an attribute.
     text: Buffer<TEXT>,
-    reference: Reference,
+    /// The last so many bytes of it are a reference.
+    reference: u8,
     /// What was handed out last is cleared by the next call.
     spent: bool,
+    /// That was a piece of the text at hand.
+    goes_on: bool,
 }
 
 impl<const TEXT: usize> Default for Reader<TEXT> {
@@ -105,15 +132,20 @@ impl<const TEXT: usize> Default for Reader<TEXT> {
 }
 
 impl<const TEXT: usize> Reader<TEXT> {
+    /// With so many bytes, the window may be too full for the next one.
+    const FULL: usize = TEXT - LONGEST_STEP;
+
     /// A reader at the beginning of a document.
     pub const fn new() -> Self {
+        const { assert!(TEXT >= 32, "a window of 32 bytes at least") };
         Self {
             state: State::Text,
             name: Buffer::new(),
             attribute: Buffer::new(),
             text: Buffer::new(),
-            reference: Reference::new(),
+            reference: 0,
             spent: false,
+            goes_on: false,
         }
     }
 
@@ -123,42 +155,53 @@ impl<const TEXT: usize> Reader<TEXT> {
         if core::mem::take(&mut self.spent) {
             self.text.clear();
         }
-        let found = loop {
-            let (byte, rest) = bytes.split_first()?;
-            let (used, found) = self.push(*byte);
-            if used {
-                *bytes = rest;
+        let (found, is_last) = loop {
+            let byte = *bytes.first()?;
+            if self.text.len() >= Self::FULL && self.reference == 0 {
+                break match self.state {
+                    State::Value(_) => (Found::Attribute, false),
+                    _ => (Found::Text, false),
+                };
             }
+            let (used, found) = self.push(byte, bytes);
+            *bytes = bytes.get(used..).unwrap_or_default();
             if let Some(found) = found {
-                break found;
+                break (found, true);
             }
         };
+        let piece = Piece {
+            bytes: self.text.beginning(),
+            is_first: !self.goes_on,
+            is_last,
+        };
         self.spent = matches!(found, Found::Text | Found::Attribute);
+        self.goes_on = !is_last;
         Some(match found {
             Found::Start => Token::Start(self.name.whole()),
             Found::End => Token::End(self.name.whole()),
             Found::Attribute => Token::Attribute {
                 name: self.attribute.whole(),
-                value: self.text.beginning(),
-                cut: self.text.is_cut(),
+                value: piece,
             },
-            Found::Text => Token::Text {
-                text: trimmed(self.text.beginning()),
-                cut: self.text.is_cut(),
-            },
+            Found::Text => Token::Text(piece),
         })
     }
 
-    /// Takes a byte; whether it is used up, and what it has completed.
-    fn push(&mut self, byte: u8) -> (bool, Option<Found>) {
+    /// Takes the first of these bytes, and what is like it behind it; how many it has used up, and
+    /// what they have completed. One that ends something may have to be taken again.
+    fn push(&mut self, byte: u8, bytes: &[u8]) -> (usize, Option<Found>) {
         match self.state {
-            State::Text => return (self.text_byte(byte), None),
+            State::Text => return self.content(byte, bytes, b'<'),
+            State::Value(quote) => return self.content(byte, bytes, quote),
             State::Open => return self.open(byte),
-            State::Name if is_space(byte) || matches!(byte, b'/' | b'>') => {
+            State::Name => {
+                let (used, ends) = take_name(&mut self.name, bytes, b"\t\n\r />");
+                if !ends {
+                    return (used, None);
+                }
                 self.state = State::InTag;
-                return (false, Some(Found::Start));
+                return (used, Some(Found::Start));
             }
-            State::Name => self.name.push(byte),
             State::InTag => match byte {
                 b'>' => self.state = State::Text,
                 b'/' => self.state = State::Empty,
@@ -169,19 +212,19 @@ impl<const TEXT: usize> Reader<TEXT> {
                     self.state = State::AttributeName;
                 }
             },
-            State::AttributeName
-                if byte == b'=' || is_space(byte) || matches!(byte, b'/' | b'>') =>
-            {
-                self.state = State::AfterAttributeName;
-                return (false, None);
+            State::AttributeName => {
+                let (used, ends) = take_name(&mut self.attribute, bytes, b"\t\n\r /=>");
+                if ends {
+                    self.state = State::AfterAttributeName;
+                }
+                return (used, None);
             }
-            State::AttributeName => self.attribute.push(byte),
             State::AfterAttributeName => match byte {
                 b'=' => self.state = State::BeforeValue,
                 _ if is_space(byte) => {}
                 _ => {
                     self.state = State::InTag;
-                    return (false, None);
+                    return (0, None);
                 }
             },
             State::BeforeValue => match byte {
@@ -189,68 +232,96 @@ impl<const TEXT: usize> Reader<TEXT> {
                 _ if is_space(byte) => {}
                 _ => {
                     self.state = State::InTag;
-                    return (false, None);
+                    return (0, None);
                 }
             },
-            State::Value(quote) => return self.value_byte(byte, quote),
             State::Empty if byte == b'>' => {
                 self.state = State::Text;
-                return (true, Some(Found::End));
+                return (1, Some(Found::End));
             }
             State::Empty => {
                 self.state = State::InTag;
-                return (false, None);
+                return (0, None);
             }
-            State::EndName if byte == b'>' || is_space(byte) => {
-                self.state = State::AfterEndName;
-                return (false, None);
+            State::EndName => {
+                let (used, ends) = take_name(&mut self.name, bytes, b"\t\n\r >");
+                if ends {
+                    self.state = State::AfterEndName;
+                }
+                return (used, None);
             }
-            State::EndName => self.name.push(byte),
             State::AfterEndName if byte == b'>' => {
                 self.state = State::Text;
-                return (true, Some(Found::End));
+                return (1, Some(Found::End));
             }
             State::AfterEndName => {}
-            _ => return (self.declaration(byte), None),
+            _ => return (self.declaration(byte).into(), None),
         }
-        (true, None)
+        (1, None)
     }
 
-    fn text_byte(&mut self, byte: u8) -> bool {
-        if self.reference.is_inside() {
-            return self.reference.push(byte, &mut self.text);
+    /// Takes text, or the value of an attribute, as far as there is room, up to the byte that ends
+    /// it.
+    fn content(&mut self, byte: u8, bytes: &[u8], end: u8) -> (usize, Option<Found>) {
+        if self.reference > 0 {
+            return (self.reference(byte).into(), None);
         }
         match byte {
-            b'<' => self.state = State::Open,
-            b'&' => self.reference.begin(),
-            // White space before the text takes no room.
-            _ if is_space(byte) && self.text.is_empty() => {}
-            _ => self.text.push(byte),
-        }
-        true
-    }
-
-    fn value_byte(&mut self, byte: u8, quote: u8) -> (bool, Option<Found>) {
-        if self.reference.is_inside() {
-            return (self.reference.push(byte, &mut self.text), None);
-        }
-        match byte {
-            b'&' => self.reference.begin(),
-            _ if byte == quote => {
-                self.state = State::InTag;
-                return (true, Some(Found::Attribute));
+            b'&' => {
+                self.text.push(byte);
+                self.reference = 1;
             }
-            _ => self.text.push(byte),
+            b'<' if end == b'<' => self.state = State::Open,
+            _ if byte == end => {
+                self.state = State::InTag;
+                return (1, Some(Found::Attribute));
+            }
+            // White space before the text takes no room.
+            _ if end == b'<' && is_space(byte) && !self.is_pending() => {}
+            _ => {
+                let room = Self::FULL - self.text.len();
+                let bytes = bytes.get(..room).unwrap_or(bytes);
+                let run = bytes.split(|byte| *byte == end || *byte == b'&').next();
+                let run = run.unwrap_or_default();
+                self.text.extend(run);
+                return (run.len(), None);
+            }
         }
-        (true, None)
+        (1, None)
+    }
+
+    /// Takes a byte of a reference; false if it has to be taken again, behind the reference. What
+    /// the reference stands for takes its place.
+    #[inline(never)] // Once for text and values.
+    fn reference(&mut self, byte: u8) -> bool {
+        if reference::goes_on(byte) && usize::from(self.reference) < reference::LONGEST {
+            self.text.push(byte);
+            self.reference += 1;
+            return true;
+        }
+        let length = core::mem::take(&mut self.reference);
+        let text = self.text.beginning();
+        let name = text.len() + 1 - usize::from(length);
+        let name = text.get(name..).unwrap_or_default();
+        let letter = reference::character(name).filter(|_| byte == b';');
+        if let Some(letter) = letter {
+            self.text.shorten(length);
+            self.text.push_letter(letter);
+        }
+        letter.is_some()
+    }
+
+    /// Is there text that has not ended?
+    fn is_pending(&self) -> bool {
+        self.goes_on || self.text.len() > 0
     }
 
     /// After `<`. Before a tag, the text has to be handed out; comments and CDATA do not end it.
-    fn open(&mut self, byte: u8) -> (bool, Option<Found>) {
+    fn open(&mut self, byte: u8) -> (usize, Option<Found>) {
         match byte {
             b'!' => self.state = State::Bang,
             b'?' => self.state = State::Instruction(false),
-            _ if !self.text.is_empty() => return (false, Some(Found::Text)),
+            _ if self.is_pending() => return (0, Some(Found::Text)),
             b'/' => {
                 self.name.clear();
                 self.state = State::EndName;
@@ -258,10 +329,10 @@ impl<const TEXT: usize> Reader<TEXT> {
             _ => {
                 self.name.clear();
                 self.state = State::Name;
-                return (false, None);
+                return (0, None);
             }
         }
-        (true, None)
+        (1, None)
     }
 
     /// What begins with `<!` or `<?`; false if the byte has to be read again.
@@ -312,6 +383,17 @@ enum Found {
     Attribute,
     Text,
     End,
+}
+
+/// Adds to a name what comes of it; how much that is, and whether the name ends there: at one of
+/// these bytes, none of which is beyond `>`.
+#[inline(never)] // Once for all callers.
+fn take_name(name: &mut Buffer<LONGEST_NAME>, bytes: &[u8], ends: &[u8]) -> (usize, bool) {
+    let is_end = |byte: &u8| *byte <= b'>' && ends.contains(byte);
+    let end = bytes.iter().position(is_end);
+    let used = end.unwrap_or(bytes.len());
+    name.extend(bytes.get(..used).unwrap_or_default());
+    (used, end.is_some())
 }
 
 /// A document type ends with its own `>`, behind those of the declarations in it.
