@@ -184,7 +184,8 @@ impl Elements {
 
     fn role(&self, name: &[u8]) -> Role {
         let (prefix, local) = split_name(name);
-        let own = self.prefix.get(..self.prefix_length.into()) == Some(prefix);
+        let own = self.prefix.get(..self.prefix_length.into());
+        let own = own.is_some_and(|own| own.iter().eq(prefix));
         let local = Word::of(local);
         self.dialect.map_or(Role::Nothing, |dialect| {
             dialect.role(own, prefix.is_empty(), local)

@@ -87,7 +87,8 @@ impl Word {
         let mut rest = TEXTS.get(start.into()..(*end).into())?;
         let mut word = usize::from(first);
         while let Some((text, more)) = rest.split_at_checked(name.len()) {
-            if text == name {
+            // Most differ in their first byte.
+            if text.iter().eq(name) {
                 return WORDS.get(word).copied();
             }
             rest = more;

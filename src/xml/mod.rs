@@ -155,35 +155,31 @@ impl<const TEXT: usize> Reader<TEXT> {
         if core::mem::take(&mut self.spent) {
             self.text.clear();
         }
-        let (found, is_last) = loop {
+        let found = loop {
             let byte = *bytes.first()?;
-            if self.text.len() >= Self::FULL && self.reference == 0 {
-                break match self.state {
-                    State::Value(_) => (Found::Attribute, false),
-                    _ => (Found::Text, false),
-                };
-            }
             let (used, found) = self.push(byte, bytes);
             *bytes = bytes.get(used..).unwrap_or_default();
             if let Some(found) = found {
-                break (found, true);
+                break found;
             }
         };
+        let is_last = found != Found::Piece;
         let piece = Piece {
             bytes: self.text.beginning(),
             is_first: !self.goes_on,
             is_last,
         };
-        self.spent = matches!(found, Found::Text | Found::Attribute);
+        self.spent = !matches!(found, Found::Start | Found::End);
         self.goes_on = !is_last;
+        let is_value = found == Found::Attribute || matches!(self.state, State::Value(_));
         Some(match found {
             Found::Start => Token::Start(self.name.whole()),
             Found::End => Token::End(self.name.whole()),
-            Found::Attribute => Token::Attribute {
+            _ if is_value => Token::Attribute {
                 name: self.attribute.whole(),
                 value: piece,
             },
-            Found::Text => Token::Text(piece),
+            _ => Token::Text(piece),
         })
     }
 
@@ -195,7 +191,7 @@ impl<const TEXT: usize> Reader<TEXT> {
             State::Value(quote) => return self.content(byte, bytes, quote),
             State::Open => return self.open(byte),
             State::Name => {
-                let (used, ends) = take_name(&mut self.name, bytes, b"\t\n\r />");
+                let (used, ends) = take_name(&mut self.name, bytes, const { ends(b"\t\n\r />") });
                 if !ends {
                     return (used, None);
                 }
@@ -213,7 +209,8 @@ impl<const TEXT: usize> Reader<TEXT> {
                 }
             },
             State::AttributeName => {
-                let (used, ends) = take_name(&mut self.attribute, bytes, b"\t\n\r /=>");
+                let (used, ends) =
+                    take_name(&mut self.attribute, bytes, const { ends(b"\t\n\r /=>") });
                 if ends {
                     self.state = State::AfterAttributeName;
                 }
@@ -244,7 +241,7 @@ impl<const TEXT: usize> Reader<TEXT> {
                 return (0, None);
             }
             State::EndName => {
-                let (used, ends) = take_name(&mut self.name, bytes, b"\t\n\r >");
+                let (used, ends) = take_name(&mut self.name, bytes, const { ends(b"\t\n\r >") });
                 if ends {
                     self.state = State::AfterEndName;
                 }
@@ -255,6 +252,7 @@ impl<const TEXT: usize> Reader<TEXT> {
                 return (1, Some(Found::End));
             }
             State::AfterEndName => {}
+            State::Cdata(_) if self.is_full() => return (0, Some(Found::Piece)),
             _ => return (self.declaration(byte).into(), None),
         }
         (1, None)
@@ -267,17 +265,21 @@ impl<const TEXT: usize> Reader<TEXT> {
             return (self.reference(byte).into(), None);
         }
         match byte {
-            b'&' => {
-                self.text.push(byte);
-                self.reference = 1;
-            }
             b'<' if end == b'<' => self.state = State::Open,
             _ if byte == end => {
                 self.state = State::InTag;
                 return (1, Some(Found::Attribute));
             }
+            _ if self.is_full() => return (0, Some(Found::Piece)),
+            b'&' => {
+                self.text.push(byte);
+                self.reference = 1;
+            }
             // White space before the text takes no room.
-            _ if end == b'<' && is_space(byte) && !self.is_pending() => {}
+            _ if end == b'<' && is_space(byte) && !self.is_pending() => {
+                let text = bytes.iter().position(|byte| !is_space(*byte));
+                return (text.unwrap_or(bytes.len()), None);
+            }
             _ => {
                 let room = Self::FULL - self.text.len();
                 let bytes = bytes.get(..room).unwrap_or(bytes);
@@ -309,6 +311,11 @@ impl<const TEXT: usize> Reader<TEXT> {
             self.text.push_letter(letter);
         }
         letter.is_some()
+    }
+
+    /// Has the window no room for what comes next?
+    fn is_full(&self) -> bool {
+        self.text.len() >= Self::FULL
     }
 
     /// Is there text that has not ended?
@@ -382,14 +389,26 @@ enum Found {
     Start,
     Attribute,
     Text,
+    /// A piece of a text or of a value, which goes on.
+    Piece,
     End,
 }
 
-/// Adds to a name what comes of it; how much that is, and whether the name ends there: at one of
-/// these bytes, none of which is beyond `>`.
+/// Bytes that end a name, none of which is beyond `>`: a bit for each of them.
+const fn ends(bytes: &[u8]) -> u64 {
+    let mut ends = 0;
+    let mut index = 0;
+    while index < bytes.len() {
+        ends |= 1 << bytes[index];
+        index += 1;
+    }
+    ends
+}
+
+/// Adds to a name what comes of it; how much that is, and whether the name ends there.
 #[inline(never)] // Once for all callers.
-fn take_name(name: &mut Buffer<LONGEST_NAME>, bytes: &[u8], ends: &[u8]) -> (usize, bool) {
-    let is_end = |byte: &u8| *byte <= b'>' && ends.contains(byte);
+fn take_name(name: &mut Buffer<LONGEST_NAME>, bytes: &[u8], ends: u64) -> (usize, bool) {
+    let is_end = |byte: &u8| *byte <= b'>' && ends >> *byte & 1 != 0;
     let end = bytes.iter().position(is_end);
     let used = end.unwrap_or(bytes.len());
     name.extend(bytes.get(..used).unwrap_or_default());
