@@ -2,7 +2,8 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use dunlin::fetch::HttpDate;
+use dunlin::fetch::{HttpDate, Limits, Method, RetryAfter};
+use host_tests::fetch::read;
 use proptest::prelude::*;
 
 fn parse(text: &str) -> Option<u64> {
@@ -97,6 +98,64 @@ proptest! {
         let theirs = oracle(&damaged);
         let explained = if theirs.is_none() { is_explained(&damaged) } else { is_sloppy(&damaged) };
         prop_assert!(ours == theirs || explained, "{damaged:?}: {ours:?}, httpdate {theirs:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    /// Whatever the weekday is called, and if one character was changed.
+    #[test]
+    fn the_reader_of_any_date_reads_those_of_http_alike(
+        seconds in 0_u64..253_402_300_800,
+        format in 0..3,
+        weekday in "[A-Za-z]{9}",
+        at in 0_usize..30,
+        put in proptest::sample::select(b"0123456789 :,-JFMASONDGMTabn".to_vec()),
+    ) {
+        let fixdate = String::from_utf8(HttpDate::from_unix(seconds).unwrap().format().to_vec()).unwrap();
+        let text = rewrite(&fixdate, format);
+        let letters = text.find([',', ' ']).unwrap();
+        let mut text = format!("{}{}", &weekday[..letters], &text[letters..]).into_bytes();
+        prop_assert_eq!(HttpDate::parse_any(&text), HttpDate::parse(&text));
+        prop_assert!(HttpDate::parse(&text).is_some());
+        let index = letters + at % (text.len() - letters);
+        text[index] = put;
+        if let Some(date) = HttpDate::parse(&text) {
+            prop_assert_eq!(HttpDate::parse_any(&text), Some(date), "{:?}", text.escape_ascii());
+        }
+    }
+}
+
+/// What heads say is read by the reader of any date: spellings that HTTP does not have count, too.
+#[test]
+fn dates_of_heads_have_a_time_of_day() {
+    let date = HttpDate::from_unix(784_111_777);
+    let retry = |value: &str| {
+        let head = format!("HTTP/1.1 503 Busy\r\nRetry-After: {value}\r\nExpires: {value}\r\n\r\n");
+        let read = read([head.as_bytes()], Method::Get, Limits::DEFAULT).expect("a head");
+        (read.head.retry_after, read.head.expires)
+    };
+    for value in [
+        "Sun, 06 Nov 1994 08:49:37 GMT",
+        "Sun, 6 nov 1994 8:49:37",
+        "1994-11-06T08:49:37Z",
+        "Dom, 06 Nov 1994 08:49:37 GMT",
+        "Mar, 06 Nov 1994 08:49:37 GMT",
+    ] {
+        assert_eq!(retry(value), (date.map(RetryAfter::Date), date), "{value}");
+    }
+    // Numbers are no years.
+    let already = HttpDate::from_unix(0);
+    for value in [
+        "3600 seconds",
+        "3600s",
+        "3600.5",
+        "1994-11-06",
+        "soon",
+        "-1",
+    ] {
+        assert_eq!(retry(value), (None, already), "{value}");
     }
 }
 

@@ -59,6 +59,13 @@ impl HttpDate {
         }
         date.moment()
     }
+
+    /// Reads the date of a header, by the one reader that is there anyway. It has to have a time of
+    /// day: a number of seconds where a date belongs is no year.
+    #[cfg(feature = "hints")]
+    pub(super) fn of_header(text: &[u8]) -> Option<Self> {
+        Self::parse_any(text).filter(|_| text.contains(&b':'))
+    }
 }
 
 /// What the numbers and words of a date have said so far.
@@ -115,12 +122,16 @@ impl SpelledDate {
         Some(())
     }
 
-    /// Takes a word: the name of a month or of a zone. That of a weekday is neither.
+    /// Takes a word: the name of a month, or behind the time that of a zone. A weekday is neither,
+    /// or is taken for a month until the month comes: Tuesday is `Mar` in Spanish.
     fn word(&mut self, word: &[u8]) {
-        let month = word.first_chunk().and_then(month_of);
-        if self.month.is_none() && month.is_some() {
-            self.month = month;
-        } else if let Some(hours) = place_in(ZONES, word, same).and_then(|zone| HOURS.get(zone)) {
+        let is_late = self.clocks > 0;
+        if !is_late || self.month.is_none() {
+            let month = word.first_chunk().and_then(month_of);
+            self.month = month.or(self.month);
+        } else if word.len() > 2
+            && let Some(hours) = place_in(ZONES, word, same).and_then(|zone| HOURS.get(zone))
+        {
             self.zone = u32::from(hours.unsigned_abs()) * 60;
             self.is_west = *hours < 0;
         }

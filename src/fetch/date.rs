@@ -60,6 +60,12 @@ impl HttpDate {
         }
     }
 
+    /// Reads the date of a header; with feature `hints`, in any spelling.
+    #[cfg(not(feature = "hints"))]
+    pub(super) fn of_header(text: &[u8]) -> Option<Self> {
+        Self::parse(text)
+    }
+
     /// Writes it as IMF-fixdate, the one format to send.
     pub fn format(self) -> [u8; 29] {
         // 86,400 is 128 × 675, and without the last seven bits four-digit years fit in 32: no

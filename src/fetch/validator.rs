@@ -71,7 +71,7 @@ impl RetryAfter {
     pub(crate) fn parse(value: &[u8]) -> Option<Self> {
         delta_seconds(value)
             .map(Self::Seconds)
-            .or_else(|| HttpDate::parse(value).map(Self::Date))
+            .or_else(|| HttpDate::of_header(value).map(Self::Date))
     }
 
     /// The time to wait. A date is taken relative to the response's own `Date`, which needs no

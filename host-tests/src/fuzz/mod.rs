@@ -203,13 +203,18 @@ pub fn url(data: &[u8]) {
     }
 }
 
-/// A date: what was read is written and read again, and means the same in a head that comes byte by
-/// byte.
+/// A date: what was read is written and read again; what is one of HTTP is the same by the reader
+/// of any date, which heads have, and in a head that comes byte by byte.
 pub fn date(data: &[u8]) {
     let parsed = HttpDate::parse(data);
-    for date in parsed.into_iter().chain(HttpDate::parse_any(data)) {
+    let spelled = HttpDate::parse_any(data);
+    for date in parsed.into_iter().chain(spelled) {
         assert_eq!(HttpDate::parse(&date.format()), Some(date));
         assert_eq!(HttpDate::parse_any(&date.format()), Some(date));
+    }
+    let weekday = data.trim_ascii().split(|byte| !byte.is_ascii_alphabetic());
+    if parsed.is_some() && weekday.take(1).all(|weekday| weekday.len() > 2) {
+        assert_eq!(spelled, parsed);
     }
     let line = data
         .iter()
@@ -223,7 +228,9 @@ pub fn date(data: &[u8]) {
         ]
         .concat();
         let read = read(head.chunks(1), Method::Get, Limits::DEFAULT).expect("a head of our own");
-        assert_eq!(read.head.last_modified, parsed);
+        // A number alone is no year there.
+        let expected = spelled.filter(|_| data.contains(&b':'));
+        assert_eq!(read.head.last_modified, expected);
     }
 }
 

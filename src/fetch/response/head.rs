@@ -391,9 +391,9 @@ impl Head {
             }
             Field::Etag => self.etag = self.etag.or_else(|| Etag::new(value)),
             Field::LastModified => {
-                self.last_modified = self.last_modified.or_else(|| HttpDate::parse(value))
+                self.last_modified = self.last_modified.or_else(|| HttpDate::of_header(value))
             }
-            Field::Date => self.date = self.date.or_else(|| HttpDate::parse(value)),
+            Field::Date => self.date = self.date.or_else(|| HttpDate::of_header(value)),
             Field::RetryAfter => {
                 self.retry_after = self.retry_after.or_else(|| RetryAfter::parse(value))
             }
@@ -401,7 +401,7 @@ impl Head {
             Field::Expires => {
                 self.expires = self
                     .expires
-                    .or_else(|| HttpDate::parse(value).or(HttpDate::from_unix(0)));
+                    .or_else(|| HttpDate::of_header(value).or(HttpDate::from_unix(0)));
             }
         }
         Ok(false)
