@@ -167,6 +167,20 @@ pub fn beside_peers() -> Result<()> {
     page::write_peers(&text)
 }
 
+/// Measures what finding pages takes in instructions, prints it, and holds what reads sitemaps and
+/// feeds to its limits. Where other rows miss theirs, the table says so; [`discovery()`] fails for
+/// them.
+///
+/// # Errors
+/// It cannot be measured, or a reader exceeds its limit.
+pub fn readers(install: bool) -> Result<()> {
+    setup::qemu(install)?;
+    let mut rows = discovery::instructions(install)?;
+    beside_bar(|| print!("{}", table(&rows, &[])));
+    rows.retain(|row| row.room == discovery::FEED);
+    within_limits(&rows)
+}
+
 fn table(rows: &[Row], growth: &[Growth]) -> String {
     let lines = |lines: Vec<String>| lines.join("\n");
     format!(
