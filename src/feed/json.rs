@@ -2,8 +2,8 @@
 //! over. It is no judge: what comes after a mistake is read as well as it can be.
 
 use super::draft::WINDOW;
-use crate::xml::buffer::Buffer;
-use crate::xml::{LONGEST_STEP, Piece};
+use crate::xml::Piece;
+use crate::xml::window::Window;
 
 /// What a document holds, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ enum State {
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     state: State,
-    text: Buffer<WINDOW>,
+    window: Window<WINDOW>,
     /// The string is, or would be, a name.
     is_name: bool,
     depth: u16,
@@ -41,38 +41,27 @@ pub(super) struct Reader {
     /// The digits of `\u`, and the first half of a pair of them.
     code: u16,
     high: u16,
-    /// What was handed out last is cleared by the next call.
-    spent: bool,
-    /// That was a piece of the string at hand.
-    goes_on: bool,
 }
-
-/// With so many bytes, the window may be too full for the next one.
-const FULL: usize = WINDOW - LONGEST_STEP;
 
 impl Reader {
     pub(super) const fn new() -> Self {
         Self {
             state: State::Between,
-            text: Buffer::new(),
+            window: Window::new(),
             is_name: false,
             depth: 0,
             objects: 0,
             code: 0,
             high: 0,
-            spent: false,
-            goes_on: false,
         }
     }
 
     /// Reads on until there is something to tell; `None` if all bytes are used up. Work: constant
     /// per byte.
     pub(super) fn next<'j>(&'j mut self, bytes: &mut &[u8]) -> Option<JsonEvent<'j>> {
-        if core::mem::take(&mut self.spent) {
-            self.text.clear();
-        }
+        self.window.forget();
         while let [byte, ..] = *bytes {
-            if self.text.len() >= FULL {
+            if self.window.is_full() {
                 return Some(self.string(false));
             }
             let used = match self.state {
@@ -103,12 +92,7 @@ impl Reader {
     /// Takes the letters of a string that stand for themselves, as far as there is room: how many.
     fn letters(&mut self, bytes: &[u8]) -> usize {
         self.put_half();
-        let room = FULL.saturating_sub(self.text.len()).max(1);
-        let bytes = bytes.get(..room).unwrap_or(bytes);
-        let run = bytes.split(|byte| matches!(byte, b'\\' | b'"')).next();
-        let run = run.unwrap_or_default();
-        self.text.extend(run);
-        run.len()
+        self.window.take_run(bytes, [b'\\', b'"'])
     }
 
     fn between(&mut self, byte: u8) -> Option<JsonEvent<'static>> {
@@ -140,18 +124,12 @@ impl Reader {
 
     /// Hands out the string, or a piece of it.
     fn string(&mut self, is_last: bool) -> JsonEvent<'_> {
-        self.spent = true;
-        let is_first = !core::mem::replace(&mut self.goes_on, !is_last);
-        let piece = Piece {
-            bytes: self.text.beginning(),
-            is_first,
-            is_last,
-        };
         let depth = self.depth;
-        if self.is_name {
-            return JsonEvent::Name { name: piece, depth };
+        let piece = self.window.piece(is_last);
+        match self.is_name {
+            true => JsonEvent::Name { name: piece, depth },
+            false => JsonEvent::Text { text: piece, depth },
         }
-        JsonEvent::Text { text: piece, depth }
     }
 
     fn escape(&mut self, byte: u8) {
@@ -166,7 +144,7 @@ impl Reader {
             byte => byte,
         };
         self.put_half();
-        self.text.push(byte);
+        self.window.text.push(byte);
     }
 
     fn digit(&mut self, byte: u8, left: u8) {
@@ -185,11 +163,11 @@ impl Reader {
             0xdc00..0xe000 if self.high != 0 => {
                 let high = u32::from(core::mem::take(&mut self.high) - 0xd800);
                 let low = u32::from(self.code - 0xdc00);
-                self.text.push_letter(0x1_0000 + (high << 10 | low));
+                self.window.text.push_letter(0x1_0000 + (high << 10 | low));
             }
             code => {
                 self.put_half();
-                self.text.push_letter(code.into());
+                self.window.text.push_letter(code.into());
             }
         }
     }
@@ -197,7 +175,8 @@ impl Reader {
     /// The first half of a pair that has no second one is no letter.
     fn put_half(&mut self) {
         if core::mem::take(&mut self.high) != 0 {
-            self.text
+            self.window
+                .text
                 .push_letter(u32::from(char::REPLACEMENT_CHARACTER));
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! [`FeedReader`] takes a document of any kind and size, in any pieces, and gives a [`FeedEntry`]
 //! for each page that it names: where the page is, and when it last changed. Nothing in a document
-//! makes it grow, or work longer than the document is. It holds 480 bytes.
+//! makes it grow, or work longer than the document is. It holds 432 bytes.
 //!
 //! | document | pages | dates |
 //! |---|---|---|

@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_reader_is_as_small_as_the_documentation_says() {
         assert!(
-            size_of::<FeedReader>() <= 480,
+            size_of::<FeedReader>() <= 432,
             "{}",
             size_of::<FeedReader>()
         );

@@ -21,8 +21,10 @@
 
 pub(crate) mod buffer;
 mod reference;
+pub(crate) mod window;
 
 use buffer::Buffer;
+use window::Window;
 
 /// Longest name of an element or attribute, with its prefix.
 pub const LONGEST_NAME: usize = 32;
@@ -105,9 +107,6 @@ enum State {
     DocumentType(u8, u8),
 }
 
-/// What has to fit into a window at once: a reference, or a letter.
-pub(crate) const LONGEST_STEP: usize = reference::LONGEST;
-
 /// Reads a document through a window of `TEXT` bytes, from 32 on. See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Reader<const TEXT: usize> {
@@ -116,13 +115,9 @@ pub struct Reader<const TEXT: usize> {
     name: Buffer<LONGEST_NAME>,
     attribute: Buffer<LONGEST_NAME>,
     /// Text, or the value of an attribute.
-    text: Buffer<TEXT>,
+    window: Window<TEXT>,
     /// The last so many bytes of it are a reference.
     reference: u8,
-    /// What was handed out last is cleared by the next call.
-    spent: bool,
-    /// That was a piece of the text at hand.
-    goes_on: bool,
 }
 
 impl<const TEXT: usize> Default for Reader<TEXT> {
@@ -132,29 +127,21 @@ impl<const TEXT: usize> Default for Reader<TEXT> {
 }
 
 impl<const TEXT: usize> Reader<TEXT> {
-    /// With so many bytes, the window may be too full for the next one.
-    const FULL: usize = TEXT - LONGEST_STEP;
-
     /// A reader at the beginning of a document.
     pub const fn new() -> Self {
-        const { assert!(TEXT >= 32, "a window of 32 bytes at least") };
         Self {
             state: State::Text,
             name: Buffer::new(),
             attribute: Buffer::new(),
-            text: Buffer::new(),
+            window: Window::new(),
             reference: 0,
-            spent: false,
-            goes_on: false,
         }
     }
 
     /// Reads on until there is something to tell; `None` if all bytes are used up. Work: constant
     /// per byte.
     pub fn next<'x>(&'x mut self, bytes: &mut &[u8]) -> Option<Token<'x>> {
-        if core::mem::take(&mut self.spent) {
-            self.text.clear();
-        }
+        self.window.forget();
         let found = loop {
             let byte = *bytes.first()?;
             let (used, found) = self.push(byte, bytes);
@@ -164,22 +151,15 @@ impl<const TEXT: usize> Reader<TEXT> {
             }
         };
         let is_last = found != Found::Piece;
-        let piece = Piece {
-            bytes: self.text.beginning(),
-            is_first: !self.goes_on,
-            is_last,
-        };
-        self.spent = !matches!(found, Found::Start | Found::End);
-        self.goes_on = !is_last;
         let is_value = found == Found::Attribute || matches!(self.state, State::Value(_));
         Some(match found {
             Found::Start => Token::Start(self.name.whole()),
             Found::End => Token::End(self.name.whole()),
             _ if is_value => Token::Attribute {
                 name: self.attribute.whole(),
-                value: piece,
+                value: self.window.piece(is_last),
             },
-            _ => Token::Text(piece),
+            _ => Token::Text(self.window.piece(is_last)),
         })
     }
 
@@ -252,7 +232,7 @@ impl<const TEXT: usize> Reader<TEXT> {
                 return (1, Some(Found::End));
             }
             State::AfterEndName => {}
-            State::Cdata(_) if self.is_full() => return (0, Some(Found::Piece)),
+            State::Cdata(_) if self.window.is_full() => return (0, Some(Found::Piece)),
             _ => return (self.declaration(byte).into(), None),
         }
         (1, None)
@@ -270,23 +250,19 @@ impl<const TEXT: usize> Reader<TEXT> {
                 self.state = State::InTag;
                 return (1, Some(Found::Attribute));
             }
-            _ if self.is_full() => return (0, Some(Found::Piece)),
+            _ if self.window.is_full() => return (0, Some(Found::Piece)),
             b'&' => {
-                self.text.push(byte);
+                self.window.text.push(byte);
                 self.reference = 1;
             }
             // White space before the text takes no room.
-            _ if end == b'<' && is_space(byte) && !self.is_pending() => {
+            _ if end == b'<' && is_space(byte) && !self.window.is_open() => {
                 let text = bytes.iter().position(|byte| !is_space(*byte));
                 return (text.unwrap_or(bytes.len()), None);
             }
             _ => {
-                let room = Self::FULL - self.text.len();
-                let bytes = bytes.get(..room).unwrap_or(bytes);
-                let run = bytes.split(|byte| *byte == end || *byte == b'&').next();
-                let run = run.unwrap_or_default();
-                self.text.extend(run);
-                return (run.len(), None);
+                let used = self.window.take_run(bytes, [end, b'&']);
+                return (used, None);
             }
         }
         (1, None)
@@ -297,30 +273,20 @@ impl<const TEXT: usize> Reader<TEXT> {
     #[inline(never)] // Once for text and values.
     fn reference(&mut self, byte: u8) -> bool {
         if reference::goes_on(byte) && usize::from(self.reference) < reference::LONGEST {
-            self.text.push(byte);
+            self.window.text.push(byte);
             self.reference += 1;
             return true;
         }
         let length = core::mem::take(&mut self.reference);
-        let text = self.text.beginning();
+        let text = self.window.text.beginning();
         let name = text.len() + 1 - usize::from(length);
         let name = text.get(name..).unwrap_or_default();
         let letter = reference::character(name).filter(|_| byte == b';');
         if let Some(letter) = letter {
-            self.text.shorten(length);
-            self.text.push_letter(letter);
+            self.window.text.shorten(length);
+            self.window.text.push_letter(letter);
         }
         letter.is_some()
-    }
-
-    /// Has the window no room for what comes next?
-    fn is_full(&self) -> bool {
-        self.text.len() >= Self::FULL
-    }
-
-    /// Is there text that has not ended?
-    fn is_pending(&self) -> bool {
-        self.goes_on || self.text.len() > 0
     }
 
     /// After `<`. Before a tag, the text has to be handed out; comments and CDATA do not end it.
@@ -328,7 +294,7 @@ impl<const TEXT: usize> Reader<TEXT> {
         match byte {
             b'!' => self.state = State::Bang,
             b'?' => self.state = State::Instruction(false),
-            _ if self.is_pending() => return (0, Some(Found::Text)),
+            _ if self.window.is_open() => return (0, Some(Found::Text)),
             b'/' => {
                 self.name.clear();
                 self.state = State::EndName;
@@ -365,13 +331,13 @@ impl<const TEXT: usize> Reader<TEXT> {
             (State::Comment(_), _) => State::Comment(0),
             (State::Cdata(2), b'>') => State::Text,
             (State::Cdata(2), b']') => {
-                self.text.push(b']');
+                self.window.text.push(b']');
                 State::Cdata(2)
             }
             (State::Cdata(brackets), b']') => State::Cdata(brackets + 1),
             (State::Cdata(brackets), byte) => {
-                (0..brackets).for_each(|_| self.text.push(b']'));
-                self.text.push(byte);
+                (0..brackets).for_each(|_| self.window.text.push(b']'));
+                self.window.text.push(byte);
                 State::Cdata(0)
             }
             (State::Instruction(true), b'>') => State::Text,

@@ -14,7 +14,7 @@
 //! | `Link` of a page, with the relation `alternate` and a feed's type; with `discover`, such a `link` element, too | the same, while no teller is known |
 //! | an index of sitemaps | which of them is read next, see `parts.rs` |
 //!
-//! One document is read at a time, in 700 bytes; a second teller waits for its turn. Work for an
+//! One document is read at a time, in 500 bytes; a second teller waits for its turn. Work for an
 //! entry: a hash of its URL, and a comparison of four bytes with each page of the host.
 
 mod parts;
