@@ -1,6 +1,6 @@
 //! Dates as sites write them: RFC 822 in feeds, with all that people make of it.
 
-use super::ascii::{place_in, same};
+use super::ascii::same;
 use super::date::{HttpDate, moment, month_of, number};
 
 /// Names of zones that feeds still use, and how far they are east of universal time, in hours.
@@ -64,7 +64,8 @@ impl HttpDate {
     /// day: a number of seconds where a date belongs is no year.
     #[cfg(feature = "hints")]
     pub(super) fn of_header(text: &[u8]) -> Option<Self> {
-        Self::parse_any(text).filter(|_| text.contains(&b':'))
+        let has_time = text.iter().any(|byte| matches!(byte, b':'));
+        Self::parse_any(text).filter(|_| has_time)
     }
 }
 
@@ -130,10 +131,10 @@ impl SpelledDate {
             let month = word.first_chunk().and_then(month_of);
             self.month = month.or(self.month);
         } else if word.len() > 2
-            && let Some(hours) = place_in(ZONES, word, same).and_then(|zone| HOURS.get(zone))
+            && let Some(hours) = hours_east(word)
         {
             self.zone = u32::from(hours.unsigned_abs()) * 60;
-            self.is_west = *hours < 0;
+            self.is_west = hours < 0;
         }
     }
 
@@ -151,4 +152,11 @@ impl SpelledDate {
             false => local.checked_sub(seconds)?,
         })
     }
+}
+
+/// How far east a zone of this name is, in hours.
+fn hours_east(name: &[u8]) -> Option<i8> {
+    let mut zones = ZONES.split(|byte| *byte == b' ');
+    let zone = zones.position(|zone| same(zone, name))?;
+    HOURS.get(zone).copied()
 }

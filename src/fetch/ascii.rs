@@ -11,15 +11,3 @@ pub(crate) fn same(text: &[u8], other: &[u8]) -> bool {
 pub(crate) fn trimmed(text: &[u8]) -> &[u8] {
     text.trim_ascii()
 }
-
-/// Where in a list with spaces between its words one stands that is the same as `word`.
-#[cfg(any(feature = "discover", feature = "hints"))]
-#[inline(never)]
-pub(crate) fn place_in(
-    list: &[u8],
-    word: &[u8],
-    is_same: fn(&[u8], &[u8]) -> bool,
-) -> Option<usize> {
-    let mut words = list.split(|byte| *byte == b' ');
-    words.position(|known| is_same(known, word))
-}

@@ -219,10 +219,11 @@ pub(super) fn number(digits: &[u8]) -> Option<u32> {
     u32::try_from(decimal(digits)?).ok()
 }
 
-/// The number of a month whose name begins like this, in letters of any size.
+/// The number of a month whose name begins with these letters, of any size.
 #[cfg(any(feature = "discover", feature = "hints"))]
-pub(super) fn month_of(name: &[u8; 3]) -> Option<u32> {
-    let is_it = |month: &[u8]| crate::fetch::ascii::same(month, name);
+pub(super) fn month_of(letters: &[u8; 3]) -> Option<u32> {
+    let is_same = |(one, other): (&u8, &u8)| one.eq_ignore_ascii_case(other);
+    let is_it = |month: &[u8]| month.iter().zip(letters).all(is_same);
     let index = MONTHS.chunks_exact(3).position(is_it)?;
     Some(index as u32 + 1)
 }
