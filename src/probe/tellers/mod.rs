@@ -116,10 +116,7 @@ impl<'p, 'a, B: Board> Runner<'p, 'a, B> {
         let probe = self.probe;
         let setup = &probe.setup;
         let page = turn.page.index() as u16;
-        let deaf = Ear {
-            probe,
-            hears: false,
-        };
+        let deaf = Ear { probe: None };
         if visit.asks_for_page() {
             if !setup.is_teller(page) {
                 return Some(deaf);
@@ -133,7 +130,7 @@ impl<'p, 'a, B: Board> Runner<'p, 'a, B> {
             if !visit.is_part() {
                 state.tellers.heard.choice = PartChoice::begin(setup, &state.known, page);
             }
-            return Some(Ear { probe, hears: true });
+            return Some(Ear { probe: Some(probe) });
         }
         let Some(teller) = sought(setup, visit.host()) else {
             return Some(deaf);
@@ -141,7 +138,9 @@ impl<'p, 'a, B: Board> Runner<'p, 'a, B> {
         let document = Document::Robots(teller, SitemapLine::new());
         // If somebody else is being read, tomorrow's robots.txt will do.
         let hears = probe.state().tellers.begin(document);
-        Some(Ear { probe, hears })
+        Some(Ear {
+            probe: hears.then_some(probe),
+        })
     }
 }
 
@@ -157,14 +156,14 @@ fn breath(pages: usize) -> usize {
 
 /// Listens to one answer; when it is dropped, somebody else can.
 pub(super) struct Ear<'p, 'a, B> {
-    probe: &'p Probe<'a, B>,
-    hears: bool,
+    /// `None` if it hears nothing: one word a slot.
+    probe: Option<&'p Probe<'a, B>>,
 }
 
 impl<B> Drop for Ear<'_, '_, B> {
     fn drop(&mut self) {
-        if self.hears {
-            self.probe.state().tellers.document = Document::None;
+        if let Some(probe) = self.probe {
+            probe.state().tellers.document = Document::None;
         }
     }
 }
@@ -172,27 +171,28 @@ impl<B> Drop for Ear<'_, '_, B> {
 impl<B: Board> Ear<'_, '_, B> {
     /// How many bytes it can hear before everybody else has to have a turn.
     pub(super) fn breath(&self) -> usize {
-        match self.hears {
-            true => breath(self.probe.state().known.pages.len()),
-            false => usize::MAX,
-        }
+        self.probe
+            .map_or(usize::MAX, |probe| breath(probe.state().known.pages.len()))
     }
 
     /// The first of these bytes have been read, all but so many.
     pub(super) fn hear(&mut self, head: &Head, bytes: &[u8], left: usize) {
         let read = bytes.get(..bytes.len().saturating_sub(left));
         let bytes = read.unwrap_or_default();
-        if self.hears && (200..300).contains(&head.status) && !bytes.is_empty() {
-            self.take(head.date, bytes);
+        if let Some(probe) = self.probe
+            && (200..300).contains(&head.status)
+            && !bytes.is_empty()
+        {
+            Self::take(probe, head.date, bytes);
         }
     }
 
     #[inline(never)] // Out of the futures' code, which would be larger.
-    fn take(&self, date: Option<HttpDate>, mut bytes: &[u8]) {
-        let now = self.probe.board.now();
-        let setup = &self.probe.setup;
+    fn take(probe: &Probe<'_, B>, date: Option<HttpDate>, mut bytes: &[u8]) {
+        let now = probe.board.now();
+        let setup = &probe.setup;
         let mut refused = None;
-        let mut guard = self.probe.state();
+        let mut guard = probe.state();
         let state = &mut *guard;
         let unix = date.map(HttpDate::as_unix).or(state.clock.certain(now));
         let Tellers { document, heard } = &mut state.tellers;
@@ -226,22 +226,22 @@ impl<B: Board> Ear<'_, '_, B> {
         }
         drop(guard);
         if let Some(refused) = refused {
-            self.probe.board.log(&refused);
+            probe.board.log(&refused);
         }
     }
 
     /// The answer has come to its end.
     #[inline(never)] // Out of the futures' code, which would be larger.
     pub(super) fn finish(&mut self, answer: &VisitAnswer) {
-        if !self.hears {
+        let Some(probe) = self.probe else {
             return;
-        }
+        };
         // A last line may lack its end.
         self.hear(&answer.head, b"\n", 0);
-        let now = self.probe.board.now();
-        let setup = &self.probe.setup;
+        let now = probe.board.now();
+        let setup = &probe.setup;
         let told = {
-            let state = &mut *self.probe.state();
+            let state = &mut *probe.state();
             let Tellers { document, heard } = &state.tellers;
             match document {
                 Document::Robots(teller, line) => {
@@ -264,7 +264,7 @@ impl<B: Board> Ear<'_, '_, B> {
             }
         };
         if let Some(told) = told {
-            self.probe.board.log(&told);
+            probe.board.log(&told);
         }
     }
 }
