@@ -90,11 +90,11 @@ impl core::fmt::Write for Text<'_> {
 fn write_page(page: &mut heapless::Vec<u8, PAGE>) {
     let mut text = Text(page);
     for number in 0..LINKS {
-        let _ = write!(
+        let _ = writeln!(
             text,
             "<li class=\"item\"><a href=\"/news/{number}/story.html\" title=\"More\">Story {number}</a>\
              <p>A dunlin is a small wader of the coast, and this is what was seen of it on the {number}th day &amp; night of the \
-             year: many came with the tide, few stayed, and the rest went on.</p></li>\n"
+             year: many came with the tide, few stayed, and the rest went on.</p></li>"
         );
     }
     while page.push(b' ').is_ok() {}
@@ -114,10 +114,10 @@ const DOCUMENTS: [Document; 4] = [
         name: "discover: a sitemap, per byte",
         head: "<?xml version=\"1.0\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
         entry: |text, number, day| {
-            write!(
+            writeln!(
                 text,
                 "  <url>\n    <loc>http://example.org/news/{number}/story.html</loc>\n    \
-                 <lastmod>2026-11-{day:02}T12:00:00+01:00</lastmod>\n    <changefreq>daily</changefreq>\n  </url>\n"
+                 <lastmod>2026-11-{day:02}T12:00:00+01:00</lastmod>\n    <changefreq>daily</changefreq>\n  </url>"
             )
         },
         end: "</urlset>\n",
@@ -126,10 +126,10 @@ const DOCUMENTS: [Document; 4] = [
         name: "discover: an Atom feed, per byte",
         head: "<?xml version=\"1.0\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n",
         entry: |text, number, day| {
-            write!(
+            writeln!(
                 text,
                 "<entry><title>Story {number} &amp; more</title><link href=\"http://example.org/news/{number}/\"/>\
-                 <updated>2026-11-{day:02}T12:00:00Z</updated><summary>What was seen of it.</summary></entry>\n"
+                 <updated>2026-11-{day:02}T12:00:00Z</updated><summary>What was seen of it.</summary></entry>"
             )
         },
         end: "</feed>\n",
@@ -138,11 +138,11 @@ const DOCUMENTS: [Document; 4] = [
         name: "discover: an RSS feed, per byte",
         head: "<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel><title>News</title>\n",
         entry: |text, number, day| {
-            write!(
+            writeln!(
                 text,
                 "<item><title>Story {number}</title><link>http://example.org/news/{number}/</link>\
                  <guid isPermaLink=\"false\">{number}</guid><pubDate>Tue, {day:02} Nov 2026 12:00:00 GMT</pubDate>\
-                 <description>What was seen of it.</description></item>\n"
+                 <description>What was seen of it.</description></item>"
             )
         },
         end: "</channel></rss>\n",
@@ -151,11 +151,11 @@ const DOCUMENTS: [Document; 4] = [
         name: "discover: a JSON feed, per byte",
         head: "{\"version\": \"https://jsonfeed.org/version/1.1\", \"title\": \"News\", \"items\": [\n",
         entry: |text, number, day| {
-            write!(
+            writeln!(
                 text,
                 "{{\"id\": \"{number}\", \"url\": \"http:\\/\\/example.org\\/news\\/{number}\\/\", \
                  \"title\": \"Story {number}\", \"content_text\": \"What was seen of it.\", \
-                 \"date_modified\": \"2026-11-{day:02}T12:00:00Z\"}},\n"
+                 \"date_modified\": \"2026-11-{day:02}T12:00:00Z\"}},"
             )
         },
         end: "{}]}\n",
@@ -302,9 +302,9 @@ fn count_decisions(meter: &mut InstructionMeter, tables: &mut Tables) {
             let _ = frontier.offer(candidate, number);
         }
         // So that exploring is owed.
-        let _ = frontier.next(&|_| Some(1.0));
+        let _ = frontier.next(|_| Some(1.0));
         meter.measure(name, PLACES as u32, 1, &mut || {
-            let _ = black_box(frontier.next(&|_| Some(1.0)));
+            let _ = black_box(frontier.next(|_| Some(1.0)));
         });
     }
 }
