@@ -249,11 +249,10 @@ impl<I: Id> Providers<I> {
         match self.of_mut(host) {
             None if signals > 0 => self.others.update(visit, signals, rate),
             None => {}
-            Some(record) if record.by_siblings => {
-                if signals > 0 {
-                    record.provider.update_beyond_chance(visit, rate);
-                }
+            Some(record) if record.by_siblings && signals > 0 => {
+                record.provider.update_beyond_chance(visit, rate);
             }
+            Some(record) if record.by_siblings => {}
             Some(record) => {
                 let guess = record.guess(&news);
                 let mut believed = record.provider.on(&guess);
