@@ -40,7 +40,11 @@ const SAVED: f32 = 2.0;
 
 /// So much of the budget may be left over before told pages are counted as asking for less.
 const LEFT_OVER: f32 = 1.0 / 32.0;
-/// How fast that follows: a round corrects it by this share of what is left over, …
+/// Where more is left over, nobody could be asked: that says nothing.
+const NOBODY_ASKED: f32 = 0.5;
+/// So many fetches of budget say how much is left over.
+const ENOUGH_FETCHES: f32 = 16.0;
+/// How fast that follows: each time it is corrected by this share of what is left over, …
 const FOLLOWS: f32 = 0.25;
 /// … and they count as asking for this much of what their rates foresee at least.
 const LEAST_ASKED: f32 = 1.0 / 8.0;
@@ -121,11 +125,11 @@ impl<I> Record<I> {
         }
     }
 
-    /// May it have what its pages ask for? It tells the truth, or nobody listens to it and there is
-    /// no teller to pay for.
+    /// May it have what its pages ask for? By its own record it tells the truth, or nobody listens
+    /// to it and there is no teller to pay for.
     fn is_free(&self, news: &Provider) -> bool {
-        let believed = self.believed(news);
-        believed.is_proven() || believed.is_noise() && self.saved >= 0.0
+        let own = self.provider.on(&Provider::new());
+        own.is_proven() || self.believed(news).is_noise() && self.saved >= 0.0
     }
 
     /// What it says about a page that has sent so many signals, if that counts: not that of a host
@@ -150,7 +154,7 @@ pub(super) struct Providers<I> {
     fair: f32,
     /// Of what the rates of told pages foresee, they are counted as asking for this share.
     asked: f32,
-    /// When the present round began, and the fetches there had been by then.
+    /// When it was last seen what is left over, and the fetches there had been by then.
     began: Tick,
     fetches: u32,
     /// What all were worth that say when pages have changed, …
@@ -232,7 +236,7 @@ impl<I: Id> Providers<I> {
     pub(super) fn record(&self, host: I, signals: u32) -> Option<Provider> {
         match self.of(host) {
             Some(record) => record.speaks(signals, &self.news),
-            None => (signals > 0).then_some(self.others),
+            None => (signals > 0 && !self.others.is_noise()).then_some(self.others),
         }
     }
 
@@ -308,10 +312,16 @@ impl<I: Id> Providers<I> {
         let ratio = supply / demand;
         self.fair = if ratio > 0.5 { lesser(ratio, 1.0) } else { 0.5 };
         let budget = per_day.map_or(0.0, |per_day| per_day * now.days_since(self.began));
-        if budget > 0.0 && self.began != Tick::NEVER {
+        if self.began != Tick::NEVER && per_day.is_some() {
+            if budget < ENOUGH_FETCHES {
+                // Short rounds add up.
+                return;
+            }
             let left_over = 1.0 - fetches.wrapping_sub(self.fetches) as f32 / budget;
-            let by = 1.0 + FOLLOWS * (LEFT_OVER - greater(left_over, -1.0));
-            self.asked = lesser(greater(self.asked * by, LEAST_ASKED), 1.0);
+            if left_over <= NOBODY_ASKED {
+                let by = 1.0 + FOLLOWS * (LEFT_OVER - greater(left_over, -1.0));
+                self.asked = lesser(greater(self.asked * by, LEAST_ASKED), 1.0);
+            }
         }
         self.began = now;
         self.fetches = fetches;
@@ -453,6 +463,26 @@ mod tests {
         assert_eq!(liar.spend(3, Tick::FILLER), None, "like any other host");
     }
 
+    /// What has faded must not become more than all when others turn out to be better.
+    #[test]
+    fn a_record_stays_one_when_what_is_guessed_changes() {
+        let mut providers: Providers<u16> = Providers::new();
+        assert!(providers.meet(3, false) && providers.meet(4, false));
+        let visit = |changed| Visit::new(crate::time::Duration::DAY, changed);
+        for round in 0..2_000 {
+            providers.learn(3, 1, &visit(true), 0.1);
+            providers.learn(4, 1, &visit(round > 600), 0.1);
+            for host in [3, 4] {
+                let believed = providers.believed(host).expect("it tells");
+                assert!(
+                    believed.precision() <= 1.0 && believed.doubt() >= 0.0,
+                    "{believed:?}"
+                );
+            }
+        }
+        assert_eq!(gets(&mut providers, 3), 4.0, "it has always told the truth");
+    }
+
     #[test]
     fn a_new_host_is_believed_as_others_have_turned_out() {
         for (told, low, high) in [(told(true), 0.9, 1.0), (told(false), 0.0, 0.1)] {
@@ -475,15 +505,18 @@ mod tests {
         let mut days = |from: u32, to: u32, fetches: u32| {
             for day in from..to {
                 let now = Tick::FILLER.after_days(day as f32);
-                providers.end_round(1.0, 1.0, fetches * day, now, Some(10.0));
+                providers.end_round(1.0, 1.0, fetches * day, now, Some(100.0));
+                // A round that took no time.
+                providers.end_round(1.0, 1.0, fetches * day, now, Some(100.0));
             }
             providers.asked(1.0)
         };
-        let half = days(0, 9, 5);
+        let half = days(0, 9, 60);
         assert!((0.3..0.5).contains(&half), "{half}");
-        let all = days(9, 40, 10);
+        let all = days(9, 40, 100);
         assert!(all > 1.2 * half, "{all} after {half}");
-        assert_eq!(days(40, 400, 10), 1.0);
+        assert_eq!(days(40, 400, 100), 1.0);
+        assert_eq!(days(400, 450, 1), 1.0, "nobody could be asked");
     }
 
     #[test]

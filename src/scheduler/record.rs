@@ -127,8 +127,8 @@ impl<I: Id> Core<'_, I> {
         Ok(self.state.clock.tick_after(opens))
     }
 
-    /// When a gate that would open then does if the host of the page just fetched tells: it lives
-    /// on what its signals save.
+    /// When a gate that would open then does if the host of the page just fetched tells: until it
+    /// has proven itself, it lives on what its signals save.
     fn after_savings(&mut self, host: I, outcome: Outcome, opens: Tick, now: Tick) -> Tick {
         let unspent = matches!(outcome, Outcome::Denied | Outcome::RulesFirst);
         if !self.state.providers.tells(host) || unspent || self.state.per_day.is_none() {

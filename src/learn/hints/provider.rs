@@ -13,7 +13,7 @@ const FIRST: Provider = Provider {
     missed: 1.6,
 };
 /// Signals and changes remembered; older ones fade, so that a host that has mended its ways is
-/// believed again.
+/// believed again, if slowly: many hundreds of its signals have to come true.
 const SIGNALS_REMEMBERED: f32 = 256.0;
 /// Signals and changes that one visit may add at most: a page not seen for months must not outweigh
 /// all others.
@@ -25,6 +25,9 @@ const PROVEN: f32 = 0.25;
 /// And one of which clearly less than this is true only makes noise.
 #[cfg(feature = "hints")]
 const NOISE: f32 = 0.125;
+/// The least precision that is guessed of a host without a record.
+#[cfg(feature = "hints")]
+const LEAST_GUESSED: f32 = 1.0 / 32.0;
 /// What is clear: so many standard deviations away.
 #[cfg(feature = "hints")]
 const CLEAR: f32 = 2.0;
@@ -79,7 +82,8 @@ impl Provider {
     #[cfg(feature = "hints")]
     pub(crate) fn guess(&self) -> Self {
         Self {
-            right: FIRST.signals * self.precision(),
+            // However many have lied: a new host is tried, if not for long.
+            right: FIRST.signals * self.precision().max(LEAST_GUESSED),
             missed: FIRST.silence * self.missed / self.silence,
             ..FIRST
         }
@@ -99,9 +103,11 @@ impl Provider {
     /// The record of a host of which this is believed: the inverse of [`on`](Self::on).
     #[cfg(feature = "hints")]
     pub(crate) fn beyond(&self, guess: &Self) -> Self {
+        let signals = (self.signals - guess.signals).max(0.0);
         Self {
-            signals: (self.signals - guess.signals).max(0.0),
-            right: (self.right - guess.right).max(0.0),
+            signals,
+            // What has faded may be less than what is guessed.
+            right: (self.right - guess.right).max(0.0).min(signals),
             silence: (self.silence - guess.silence).max(0.0),
             missed: (self.missed - guess.missed).max(0.0),
         }
@@ -151,7 +157,7 @@ impl Provider {
     #[cfg(feature = "hints")]
     pub(crate) fn doubt(&self) -> f32 {
         let precision = self.precision();
-        libm::sqrtf(precision * (1.0 - precision) / (self.signals + 1.0))
+        libm::sqrtf((precision * (1.0 - precision)).max(0.0) / (self.signals + 1.0))
     }
 
     /// Learns from a visit to a page of this `rate` per day that had sent `signals` since the visit

@@ -10,8 +10,9 @@ macro_rules! hinting {
             /// counts is learnt for each of the first eight hosts that send hints (on a computer,
             /// 256), and for the others together: one that cries wolf is soon ignored. Until it is
             /// clear that a host tells the truth, it has no more visits than it would have if it
-            /// said nothing, so that lies cost other hosts nothing. What is expected later than the
-            /// page's next fetch counts for nothing: that fetch will bring a newer hint.
+            /// said nothing, so that one that always lies costs other hosts nothing. What is expected
+            /// later than the page's next fetch counts for nothing: that fetch will bring a newer
+            /// hint.
             ///
             /// # Errors
             /// [`Error::UnknownPage`]
@@ -88,7 +89,7 @@ macro_rules! told {
 
             /// Visits a day that the signals of a page's host save: what its pages would ask for
             /// without them, less what they do ask for, tellers included. Below 0, it cannot have
-            /// what it asks for.
+            /// what it asks for, unless it has proven to tell the truth.
             fn saved_by_hints(page: PageId) -> f32;
         }
     };

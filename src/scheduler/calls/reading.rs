@@ -179,8 +179,8 @@ macro_rules! reading {
             fn freshness() -> Option<f32>;
 
             /// The freshness that present prices are heading for: the best there is, as far as
-            /// rates are known. A page of which there is no copy, because it was never there or robots
-            /// rules forbid it, counts as stale here, too.
+            /// rates are known. A page of which there is no copy, because it was asked for in vain or
+            /// robots rules forbid it, counts as stale here, too.
             fn optimum() -> Option<f32>;
 
             /// Where re-planning is in the page table: what it has not come to yet follows old
