@@ -71,8 +71,9 @@ impl Draft {
     /// Takes a piece of what a field says. A URL that is settled stays; another one gives way.
     pub(super) fn fill(&mut self, field: Field, piece: Piece<'_>) {
         if field == Field::Date {
-            // Who only looks for pages needs no dates: they would take 3 kB of flash.
-            if cfg!(feature = "hints") && piece.is_first {
+            // Who only looks for pages needs no dates: they would take 3 kB of flash. A date that is
+            // longer than the window may have been cut within a number.
+            if cfg!(feature = "hints") && piece.is_first && piece.is_last {
                 self.modified = self.modified.max(HttpDate::parse_any(piece.bytes));
             }
             return;

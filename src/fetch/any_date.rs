@@ -34,7 +34,38 @@ impl HttpDate {
     /// assert_eq!(HttpDate::parse_any(b"yesterday"), None);
     /// ```
     pub fn parse_any(text: &[u8]) -> Option<Self> {
-        let mut date = SpelledDate::default();
+        SpelledDate::read(text)?.moment()
+    }
+
+    /// Reads the date of a header, by the one reader that is there anyway. It has to have a time of
+    /// day: a number of seconds where a date belongs is no year.
+    #[cfg(feature = "hints")]
+    pub(super) fn of_header(text: &[u8]) -> Option<Self> {
+        let date = SpelledDate::read(text)?;
+        if date.clocks > 1 { date.moment() } else { None }
+    }
+}
+
+/// What the numbers and words of a date have said so far.
+#[derive(Default)]
+struct SpelledDate {
+    year: Option<u32>,
+    month: Option<u32>,
+    day: Option<u32>,
+    /// Hour, minute and second, of which so many are known.
+    clock: [u32; 3],
+    clocks: usize,
+    /// How far east it is, or else west, in minutes.
+    zone: u32,
+    is_west: bool,
+    /// The zone's minutes come behind a colon.
+    lacks_minutes: bool,
+}
+
+impl SpelledDate {
+    /// What a text says. Work: its length.
+    fn read(text: &[u8]) -> Option<Self> {
+        let mut date = Self::default();
         let mut before = b' ';
         let mut rest = text;
         while let [first, more @ ..] = rest {
@@ -57,35 +88,9 @@ impl HttpDate {
             before = *first;
             rest = after;
         }
-        date.moment()
+        Some(date)
     }
 
-    /// Reads the date of a header, by the one reader that is there anyway. It has to have a time of
-    /// day: a number of seconds where a date belongs is no year.
-    #[cfg(feature = "hints")]
-    pub(super) fn of_header(text: &[u8]) -> Option<Self> {
-        let has_time = text.iter().any(|byte| matches!(byte, b':'));
-        Self::parse_any(text).filter(|_| has_time)
-    }
-}
-
-/// What the numbers and words of a date have said so far.
-#[derive(Default)]
-struct SpelledDate {
-    year: Option<u32>,
-    month: Option<u32>,
-    day: Option<u32>,
-    /// Hour, minute and second, of which so many are known.
-    clock: [u32; 3],
-    clocks: usize,
-    /// How far east it is, or else west, in minutes.
-    zone: u32,
-    is_west: bool,
-    /// The zone's minutes come behind a colon.
-    lacks_minutes: bool,
-}
-
-impl SpelledDate {
     /// Takes a number by the byte before it, and whether a colon follows.
     fn number(&mut self, digits: &[u8], before: u8, colon: bool) -> Option<()> {
         let value = number(digits)?;
@@ -108,7 +113,9 @@ impl SpelledDate {
             }
         } else if before == b'.' && self.clocks > 0 {
             // Parts of a second do not matter.
-        } else if self.year.is_none() && (digits.len() > 2 || self.day.is_some()) {
+        } else if self.year.is_none()
+            && (digits.len() > 2 || self.day.is_some() && self.month.is_some())
+        {
             // Years of two digits are RFC 822's, of three a mistake of the year 2000.
             self.year = Some(match digits.len() {
                 ..=2 if value < 70 => 2000 + value,
