@@ -92,8 +92,8 @@ impl Pace {
     }
 
     /// A lease was granted with so many fetches a day, where there were so many before; it is an
-    /// answer if it answers the last report, and something may be fetched under it. Who may fetch nothing, or has still to take the
-    /// list, goes on asking, ever less often.
+    /// answer if it answers the last report, and something may be fetched under it. Who may fetch
+    /// nothing, or has still to take the list, goes on asking, ever less often.
     pub fn granted(
         &mut self,
         lease: Duration,

@@ -49,8 +49,8 @@ fn grants_come_near_the_central_optimum_in_two_rounds() {
     }
 }
 
-/// Within five rounds; four were enough in 22 runs, and who takes a grant that answers an earlier
-/// report for an answer needs more.
+/// Five rounds are promised. Four were enough in 22 runs, and who takes a grant that answers an
+/// earlier report for an answer needs more.
 #[test]
 fn a_fifth_of_the_messages_may_be_lost() {
     for seed in ["1", "2", "3", "4", "5"] {
