@@ -82,7 +82,7 @@
 //!   scheduler   → plan, pace, polite, learn, constraints, model
 //!
 //!   fetch       →
-//!   xml         → fetch
+//!   xml         →
 //!   feed        → fetch, xml
 //!   rank        → fetch
 //!   discover    → fetch, rank

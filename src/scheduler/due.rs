@@ -224,10 +224,10 @@ impl<I: Id> Core<'_, I> {
             _ => Credit::NONE,
         };
         let due = page.last.after_days(credit.wait(days));
-        // Signals take a page beyond the age at which it is due. It goes before those that are late
-        // by less.
+        // What a host says takes a page beyond the age at which it is due: it goes before those that
+        // are late by less. A sibling's change does not.
         let beyond = told.map_or(0.0, |told| told.equivalent_age(0.0, page.signals()) - gap);
-        let due = if beyond > 0.0 {
+        let due = if beyond > 0.0 && self.state.providers.tells(page.host) {
             page.last.before_days(beyond)
         } else {
             due
