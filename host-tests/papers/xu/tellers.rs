@@ -265,7 +265,7 @@ pub fn tabulate(section: &mut Section, webs: [(&str, &Web); 2], seeds: usize) {
     );
     let dearest = lies.into_iter().fold(f64::MIN, f64::max);
     section.limit(
-        &format!(
+        format!(
             "hosts that always lie cost 0.5 % at most, however many do ({:.2} %)",
             100.0 * dearest
         ),
