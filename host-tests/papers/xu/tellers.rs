@@ -264,11 +264,14 @@ pub fn tabulate(section: &mut Section, webs: [(&str, &Web); 2], seeds: usize) {
         over_scores > 0.0 && over_deaf > 0.0,
     );
     let dearest = lies.into_iter().fold(f64::MIN, f64::max);
+    // To find them out takes as many visits in a third of the time.
+    let most = if seeds < 10 { 2.0 * LIE } else { LIE };
     section.limit(
         format!(
-            "hosts that always lie cost 0.5 % at most, however many do ({:.2} %)",
+            "hosts that always lie cost {} % at most, however many do ({:.2} %)",
+            100.0 * most,
             100.0 * dearest
         ),
-        dearest <= LIE,
+        dearest <= most,
     );
 }

@@ -259,15 +259,17 @@ fn mean(says: Says, visits: f64) -> [f64; 2] {
     sum
 }
 
+/// Who has proven itself has the visits that its words are worth: both together are much fresher,
+/// and the other loses a little where there is hardly a visit for each change.
 #[test]
-fn a_host_that_tells_is_fresher_and_costs_the_other_nothing() {
+fn a_host_that_tells_is_much_fresher_and_costs_the_other_little() {
     for visits in [2.0, 1.1] {
         let [before, other_before] = mean(Says::Nothing, visits);
         let [told, silent] = mean(Says::Truth, visits);
         println!("{visits}: {before:.4} {other_before:.4} -> {told:.4} {silent:.4}");
-        assert!(told > before + 0.03, "{visits}: {before:.4} to {told:.4}");
+        assert!(told > before + 0.1, "{visits}: {before:.4} to {told:.4}");
         assert!(
-            silent > 0.99 * other_before,
+            silent > 0.98 * other_before,
             "{visits}: the silent host fell from {other_before:.4} to {silent:.4}"
         );
     }
