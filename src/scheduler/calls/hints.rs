@@ -40,7 +40,7 @@ macro_rules! hinting {
             ///
             /// Whether it pays depends on the pages. Where documents come in four languages that
             /// change together, more than 15 % less of the time is stale; on 598 documents of 260
-            /// services as they are, freshness rose by 0.0006 at most, at 6 to 180 visits a page and
+            /// services as they are, freshness rose by 0.0008 at most, at 6 to 180 visits a page and
             /// year. For so little no probe keeps which pages are beside each other: only `dunlin
             /// simulate` calls this, and its `--compare` shows what it would bring on a list.
             ///
