@@ -293,10 +293,12 @@ impl<I: Id> Providers<I> {
         record.share = core::mem::replace(&mut record.silent, 0.0);
         let told = core::mem::replace(&mut record.told, 0.0);
         record.saved = record.share - told;
-        if record.is_free(&news) {
-            return asked;
-        }
-        sane(asked - greater(-record.saved, 0.0))
+        let too_much = if record.is_free(&news) {
+            0.0
+        } else {
+            greater(-record.saved, 0.0)
+        };
+        sane(asked - too_much)
     }
 
     /// A round has ended in which so much was asked for, and there is so much; now there have been
@@ -446,6 +448,10 @@ mod tests {
     fn who_tells_the_truth_may_have_what_its_pages_ask_for() {
         let mut honest = told(true);
         assert_eq!(gets(&mut honest, 3), 4.0);
+        for extreme in [f32::NAN, f32::INFINITY] {
+            let asked = honest.settle(3, extreme);
+            assert!(asked.is_finite(), "{extreme} would reach the price of all");
+        }
         assert_eq!(honest.spend(3, Tick::FILLER), None);
         let mut new: Providers<u16> = Providers::new();
         assert!(new.meet(3, false));

@@ -10,9 +10,9 @@ macro_rules! hinting {
             /// counts is learnt for each of the first eight hosts that send hints (on a computer,
             /// 256), and for the others together: one that cries wolf is soon ignored. Until it is
             /// clear that a host tells the truth, it has no more visits than it would have if it
-            /// said nothing, so that one that always lies costs other hosts nothing. What is expected
-            /// later than the page's next fetch counts for nothing: that fetch will bring a newer
-            /// hint.
+            /// said nothing, so that one that always lies costs other hosts next to nothing. What is
+            /// expected later than the page's next fetch counts for nothing: that fetch will bring a
+            /// newer hint.
             ///
             /// # Errors
             /// [`Error::UnknownPage`]
