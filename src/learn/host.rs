@@ -22,6 +22,10 @@ const GUESS: f32 = 2.0;
 /// Visits that came after this many even gaps count no more than this: of pages that are visited
 /// seldom there are few visits, and each has to speak for many.
 const MOST_WEIGHT: f32 = 4.0;
+/// A visit that finds a change cannot tell a page that has changed so often since the visit before
+/// from one that has changed more often. Where each visit finds one, beliefs would climb without
+/// bound: every page would start where the others have climbed to.
+const MOST_TOLD: f32 = 16.0;
 /// Pages are counted in 64ths.
 const PARTS_OF_A_PAGE: f32 = 64.0;
 
@@ -124,12 +128,18 @@ impl HostPrior {
     /// `gaps`, measured by the gap that all pages would have if they had the same. Constant time:
     /// one logarithm.
     pub fn update(&mut self, page: &Estimate, gaps: f32) {
-        self.hear(logarithm(page), gaps);
+        self.hear(logarithm(page, f32::INFINITY), gaps);
     }
 
-    /// The same for a host and for all pages at once.
-    pub(crate) fn update_both(host: &mut Self, all: &mut Self, page: &Estimate, gaps: f32) {
-        let logarithm = logarithm(page);
+    /// The same for a host and for all pages at once, where even gaps are so many days.
+    pub(crate) fn update_both(
+        host: &mut Self,
+        all: &mut Self,
+        page: &Estimate,
+        gaps: f32,
+        even: f32,
+    ) {
+        let logarithm = logarithm(page, MOST_TOLD / (gaps * even));
         host.hear(logarithm, gaps);
         all.hear(logarithm, gaps);
     }
@@ -199,11 +209,11 @@ impl Default for HostPrior {
 }
 
 /// Mean and variance of the logarithm of a page's rate, ψ(a) − ln b and ψ′(a), by the first terms
-/// of their series.
-fn logarithm(page: &Estimate) -> (f32, f32) {
+/// of their series. The rate counts as `most` at the most.
+fn logarithm(page: &Estimate, most: f32) -> (f32, f32) {
     let inverse = 1.0 / page.shape();
     (
-        libm::logf(page.rate()) - inverse * (0.5 + inverse / 12.0),
+        libm::logf(lesser(page.rate(), most)) - inverse * (0.5 + inverse / 12.0),
         inverse * (1.0 + 0.5 * inverse),
     )
 }

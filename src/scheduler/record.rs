@@ -179,8 +179,7 @@ impl<I: Id> Core<'_, I> {
             estimate.fade(days, &settings);
         } else {
             estimate = estimate.faded(days, &settings);
-            let fetches = self.state.counters.get(Counter::Fetch);
-            let heard = self.state.trust.is_young() || fetches.is_multiple_of(BUSY);
+            let heard = self.state.trust.is_young() || self.state.is_one_in(BUSY);
             // Where a host tells, visits find what was told, not what a page's record foresees.
             if heard && self.state.providers.record(host, signals).is_none() {
                 self.state.trust.update(&estimate, &prior, days, changed);
@@ -215,13 +214,13 @@ impl<I: Id> Core<'_, I> {
     /// Tells a page's host, and all, what is believed of it after a visit that came after so many
     /// even gaps.
     pub(super) fn teach_kin(&mut self, host: I, believed: &Estimate, gaps: f32) {
+        let even = self.state.even_gap();
         let Some(state) = self.hosts.get_mut(host.index()) else {
             return;
         };
-        HostPrior::update_both(&mut state.kin, &mut self.state.all, believed, gaps);
+        HostPrior::update_both(&mut state.kin, &mut self.state.all, believed, gaps, even);
         // One more page hardly moves a host that has heard of all of them.
-        let fetches = self.state.counters.get(Counter::Fetch);
-        if !state.kin.has_heard_of_all() || fetches.is_multiple_of(SELDOM) {
+        if !state.kin.has_heard_of_all() || self.state.is_one_in(SELDOM) {
             self.follow_kin(host);
         }
     }

@@ -86,7 +86,11 @@ impl<I: Id> Core<'_, I> {
                 }
                 None => {
                     let believed = self.believed(&page);
-                    (believed.fresh(days), believed.mean_freshness(gap))
+                    let mean = believed.mean_freshness(gap);
+                    // Until it is due, a copy is as fresh as it is on average until then: looks come
+                    // with visits, and the copy that has just been fetched is fresher than usual.
+                    let is_late = days > gap;
+                    (if is_late { believed.fresh(days) } else { mean }, mean)
                 }
             };
             // Who has asked for a page in vain has no copy, nor will have one before it asks again.

@@ -112,6 +112,12 @@ impl<I> State<I> {
         // Nothing is faster than a tick; without pages and gates this is no number.
         if gap > 1e-7 { lesser(gap, 1e9) } else { 1e-7 }
     }
+
+    /// Is this fetch one of `n`, a power of two, that are drawn by chance? A count would meet the
+    /// same pages again and again, where visits come in the same order.
+    pub(super) fn is_one_in(&self, n: u32) -> bool {
+        self.random & (n - 1) == 0
+    }
 }
 
 /// A scheduler whose tables may be changed.

@@ -80,7 +80,7 @@ impl Tick {
 
     /// As good as by chance, for one moment in `n`, a power of two: nobody plans to 8 ms.
     pub(super) fn is_one_in(self, n: u32) -> bool {
-        self.count() & (n - 1) == 0
+        self.count().wrapping_mul(0x9e37_79b9) >> 16 & (n - 1) == 0
     }
 
     pub(super) fn ticks_since(self, earlier: Self) -> u32 {

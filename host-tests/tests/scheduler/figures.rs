@@ -63,12 +63,14 @@ fn is_too_fast(world: &str) -> bool {
 }
 
 /// How far the figures may be apart. Visits tell how often pages change, and next to nothing about
-/// the law by which they do, which moves freshness by that much: changes by the clock, in bursts,
-/// after gaps with a long tail.
-fn allowed(world: &str) -> f64 {
-    match world {
-        "clockwork" | "bursty" | "long gaps" => 0.04,
-        "daily 0.6" | "daily, few" => 0.06,
+/// the law by which they do, which moves freshness by that much: of visits at even gaps of which
+/// three in five find a change, copies are fresh for 0.65 of the time if pages change by chance, and
+/// for 0.70 of it if they change by the clock.
+fn allowed(world: &str, whose: &str) -> f64 {
+    match (world, whose) {
+        ("clockwork", _) => 0.04,
+        ("bursty" | "long gaps", "monitor") => 0.04,
+        ("daily 0.6" | "daily, few", _) => 0.06,
         _ => 0.03,
     }
 }
@@ -113,7 +115,7 @@ fn agree_after_ten_visits_a_page() {
             "{name}: server {server:.3}, probe {probe:.3}, monitor {monitor:.3}; optimum {optimum:.3} of {best:.3}"
         );
         for (whose, figure) in [("probe", probe), ("monitor", monitor)] {
-            if (figure - server).abs() > allowed(name) {
+            if (figure - server).abs() > allowed(name, whose) {
                 missed += &format!("{name}: {whose} {figure:.3}, server {server:.3}\n");
             }
         }
