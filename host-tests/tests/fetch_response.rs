@@ -721,6 +721,7 @@ fn limits_hold() {
 fn requests_say_what_they_must() {
     let agent = Agent::new("dunlin/0.1", Some("https://example.org/about")).unwrap();
     let etag = Etag::new(b"W/\"v1\"").unwrap();
+    assert_eq!(format!("{etag:?}"), r#"Etag(W/\"v1\")"#);
     let mut request = Request::get(
         Url::parse("https://Example.org:8443/a b?ä".replace(' ', "%20").leak()).unwrap(),
         agent,

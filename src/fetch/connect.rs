@@ -158,6 +158,25 @@ mod tests {
     use std::collections::BTreeSet;
     use std::string::ToString;
 
+    struct Table;
+
+    impl Resolve for Table {
+        type Error = ();
+
+        async fn resolve(&mut self, _name: &str) -> Result<Addresses, ()> {
+            Err(())
+        }
+
+        fn owner_address(&self, host: &str) -> Option<IpAddr> {
+            (host == "nas.test").then_some(IpAddr::from([192, 168, 0, 2]))
+        }
+    }
+
+    #[test]
+    fn who_is_in_the_owners_table_is_named() {
+        assert!(Table.is_named("nas.test") && !Table.is_named("a.test"));
+    }
+
     #[test]
     fn every_reason_of_tls_has_words_of_its_own() {
         let words: BTreeSet<_> = TlsError::ALL.iter().map(ToString::to_string).collect();

@@ -407,3 +407,31 @@ impl Knowledge<'_> {
         self.pages.get_mut(usize::from(page))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(feature = "discover")]
+    #[test]
+    fn a_page_that_is_wanted_whole_keeps_what_else_is_known_of_it() {
+        let mut page = PageMemory::NEW;
+        page.fail();
+        page.want_whole(true);
+        assert!(page.is_wanted_whole() && page.failures() == 1);
+        page.want_whole(false);
+        assert!(!page.is_wanted_whole() && page.failures() == 1);
+    }
+
+    /// Otherwise a power cut before the host's robots.txt is known would open the owner's network.
+    #[test]
+    fn that_a_name_was_public_is_stored_at_once() {
+        let mut host = HostMemory::NEW;
+        let [inside, outside] = [[192, 168, 0, 1], [93, 184, 215, 14]].map(IpAddr::from);
+        assert!(host.may_be_at(inside) && !host.unsaved, "private so far");
+        assert!(host.may_be_at(outside) && host.unsaved);
+        host.unsaved = false;
+        assert!(host.may_be_at(outside) && !host.unsaved, "nothing new");
+        assert!(!host.may_be_at(inside));
+    }
+}

@@ -236,3 +236,30 @@ impl<'a> Origins<'a> {
         self.find(origin)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GAP: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn one_host_leads_to_its_share_of_strangers_at_a_time() {
+        let mut hosts = [HostMemory::NEW; 2];
+        let mut origins = Origins::new(&mut hosts);
+        let now = Instant::ZERO;
+        let names = ["http://a.test/", "http://b.test/", "http://c.test/"];
+        let [a, b, c] = names.map(|name| Url::parse(name).expect("a URL"));
+        for stranger in [&a, &b] {
+            let place = origins.find_or_add(stranger, 0, GAP, now);
+            place.expect("room").opens = now + Duration::DAY;
+        }
+        assert!(origins.find_or_add(&c, 0, GAP, now).is_none());
+        assert!(origins.find_or_add(&b, 0, GAP, now).is_some());
+        assert!(origins.find_or_add(&c, 1, GAP, now).is_some());
+        let later = now + Duration::DAY;
+        let fourth = Url::parse("http://d.test/").expect("a URL");
+        assert!(origins.find_or_add(&fourth, 0, GAP, later).is_some());
+        assert!(origins.find(&c).is_some(), "in the place of one of its own");
+    }
+}

@@ -526,6 +526,19 @@ mod tests {
     }
 
     #[test]
+    fn what_single_short_rounds_leave_over_says_nothing() {
+        let mut providers: Providers<u16> = Providers::new();
+        let mut fetches = 0;
+        for round in 0..22 {
+            let now = Tick::FILLER.after_days(0.1 * round as f32);
+            // Ten are allowed.
+            fetches += if round % 2 == 0 { 14 } else { 6 };
+            providers.end_round(1.0, 1.0, fetches, now, Some(100.0));
+        }
+        assert_eq!(providers.asked(1.0), 1.0, "all were made in the end");
+    }
+
+    #[test]
     fn siblings_are_heard_where_they_find_more_than_chance() {
         // A page that changes on every second day by chance, seen a day after each signal. How far
         // are its siblings believed, if they are heard at all?

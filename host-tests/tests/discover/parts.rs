@@ -427,6 +427,22 @@ fn exploring_gets_its_share_and_the_better_its_place() {
 }
 
 #[test]
+fn a_candidate_keeps_apart_what_is_known_of_it() {
+    let mut candidate = Candidate::new(1, 0, 0);
+    assert_eq!(candidate.worth(), 1.0);
+    candidate.set_worth(0.5);
+    assert!(
+        (candidate.worth() - 0.5).abs() < 0.02,
+        "{}",
+        candidate.worth()
+    );
+    assert!(!candidate.is_visited());
+    candidate.set_visited();
+    candidate.set_worth(0.0);
+    assert!(candidate.is_visited() && candidate.worth() > 0.0);
+}
+
+#[test]
 fn a_doorkeeper_counts_and_forgets_by_halves() {
     let mut keeper = Doorkeeper::new([0; 256]);
     for time in 1..=20 {

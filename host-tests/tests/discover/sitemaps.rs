@@ -199,3 +199,13 @@ fn timestamps_are_read_in_every_precision() {
         assert_eq!(read(text), None, "{text}");
     }
 }
+
+/// What a document type says in quotes is no document, and ends nothing.
+#[test]
+fn a_document_type_ends_behind_what_it_quotes() {
+    let text = "<!DOCTYPE urlset SYSTEM 'x><urlset><url><loc>http://evil.test/</loc></url>' [\
+                <!ENTITY e \">\"> ]><urlset><url><loc>http://a.test/b</loc></url></urlset>";
+    let (found, refused) = read_sitemap([text.as_bytes()]);
+    let urls: Vec<_> = found.into_iter().map(|(url, ..)| url).collect();
+    assert_eq!((urls, refused), (vec![b"http://a.test/b".to_vec()], None));
+}

@@ -101,6 +101,19 @@ fn pages_that_were_removed_are_not_asked_for() {
 }
 
 #[test]
+fn no_more_is_added_than_the_scheduler_has_room_for() {
+    let setting = Setting {
+        scheduled: Some(4),
+        ..two_hosts()
+    };
+    run_and(&setting, 30, |probe| {
+        let add = |url| probe.additions().add(Page::new(0, url));
+        assert_eq!(add("http://a.test/x"), Ok(3));
+        assert_eq!(add("http://a.test/y"), Err(AddError::Full));
+    });
+}
+
+#[test]
 fn what_cannot_be_added_is_said() {
     run_and(&two_hosts(), 30, |probe| {
         let add = |url| probe.additions().add(Page::new(0, url));

@@ -264,6 +264,8 @@ pub struct Setting {
     pub limits: Vec<(u16, CrawlLimits)>,
     /// Room for so many pages that are added while it runs.
     pub additions: usize,
+    /// Places of the scheduler, if not as many as the probe has.
+    pub scheduled: Option<usize>,
     /// Which connections, counted from 0, cannot be opened.
     pub refused: fn(usize) -> bool,
     /// Pages with one certain update a day: when that is.
@@ -316,6 +318,7 @@ impl Default for Setting {
             objective: Objective::Freshness,
             limits: Vec::new(),
             additions: 0,
+            scheduled: None,
             refused: |_| false,
             updates: Vec::new(),
             fleet: false,
@@ -483,7 +486,7 @@ impl Setting {
         let host_room = image.hosts() + found.as_ref().map_or(0, |found| found.hosts);
         let room = (image.pages() + self.additions).max(places);
         let additions: Vec<_> = (0..self.additions).map(|_| AddedPage::NEW).collect();
-        let mut tables = DynTables::new(room, host_room);
+        let mut tables = DynTables::new(self.scheduled.unwrap_or(room), host_room);
         let mut pages = vec![PageMemory::NEW; room];
         let mut hosts = vec![HostMemory::NEW; host_room];
         let mut redirects = vec![0; self.redirect_bytes];
