@@ -253,5 +253,8 @@ fn every_machine_decides_the_same() {
             Decision::Idle => break,
         }
     }
-    assert_eq!((folded, scheduler.price()), (3_543_804_756, 0.002_357_243));
+    assert_eq!(
+        (folded, scheduler.price()),
+        (2_129_358_106, 0.002_116_483_9)
+    );
 }
