@@ -121,34 +121,34 @@ impl HostPrior {
 
     /// Has it heard of as many pages as there are?
     pub(crate) fn has_heard_of_all(&self) -> bool {
-        f32::from(self.heard) >= PARTS_OF_A_PAGE * f32::from(self.pages)
+        u32::from(self.heard) >= PARTS_OF_A_PAGE as u32 * u32::from(self.pages)
     }
 
     /// Learns from what is believed about one of its pages after a visit that came after so many
     /// `gaps`, measured by the gap that all pages would have if they had the same. Constant time:
     /// one logarithm.
     pub fn update(&mut self, page: &Estimate, gaps: f32) {
-        self.hear(logarithm(page, f32::INFINITY), gaps);
+        self.hear(logarithm(page, 0.0), parts(gaps));
     }
 
-    /// The same for a host and for all pages at once, where even gaps are so many days.
+    /// The same for a host and for all pages at once, where so many gaps are so many days.
     pub(crate) fn update_both(
         host: &mut Self,
         all: &mut Self,
         page: &Estimate,
+        days: f32,
         gaps: f32,
-        even: f32,
     ) {
-        let logarithm = logarithm(page, MOST_TOLD / (gaps * even));
-        host.hear(logarithm, gaps);
-        all.hear(logarithm, gaps);
+        let logarithm = logarithm(page, days);
+        let counts = parts(gaps);
+        host.hear(logarithm, counts);
+        all.hear(logarithm, counts);
     }
 
-    /// Learns from the mean and the variance of the logarithm of a page's rate.
-    fn hear(&mut self, (mean, doubt): (f32, f32), gaps: f32) {
+    /// Learns from the mean and the variance of the logarithm of a page's rate, which count for so
+    /// many parts of a page.
+    fn hear(&mut self, (mean, doubt): (f32, f32), counts: f32) {
         let most = greater(f32::from(self.pages), 1.0) * PARTS_OF_A_PAGE;
-        // What is no number counts for nothing.
-        let counts = PARTS_OF_A_PAGE * lesser(greater(0.0, gaps), MOST_WEIGHT);
         let heard = lesser(f32::from(self.heard) + counts, most);
         if heard < 1.0 {
             return;
@@ -208,12 +208,24 @@ impl Default for HostPrior {
     }
 }
 
+/// What a visit after so many gaps counts for, in parts of a page.
+fn parts(gaps: f32) -> f32 {
+    // What is no number counts for nothing.
+    PARTS_OF_A_PAGE * lesser(greater(0.0, gaps), MOST_WEIGHT)
+}
+
 /// Mean and variance of the logarithm of a page's rate, ψ(a) − ln b and ψ′(a), by the first terms
-/// of their series. The rate counts as `most` at the most.
-fn logarithm(page: &Estimate, most: f32) -> (f32, f32) {
+/// of their series, after a visit that came after so many days.
+fn logarithm(page: &Estimate, days: f32) -> (f32, f32) {
     let inverse = 1.0 / page.shape();
+    let rate = page.rate();
+    let rate = if rate * days > MOST_TOLD {
+        MOST_TOLD / days
+    } else {
+        rate
+    };
     (
-        libm::logf(lesser(page.rate(), most)) - inverse * (0.5 + inverse / 12.0),
+        libm::logf(rate) - inverse * (0.5 + inverse / 12.0),
         inverse * (1.0 + 0.5 * inverse),
     )
 }

@@ -208,17 +208,16 @@ impl<I: Id> Core<'_, I> {
                 estimate.beyond(&prior)
             };
         }
-        self.teach_kin(host, &estimate, gaps);
+        self.teach_kin(host, &estimate, days, gaps);
     }
 
     /// Tells a page's host, and all, what is believed of it after a visit that came after so many
-    /// even gaps.
-    pub(super) fn teach_kin(&mut self, host: I, believed: &Estimate, gaps: f32) {
-        let even = self.state.even_gap();
+    /// days, which are so many even gaps.
+    pub(super) fn teach_kin(&mut self, host: I, believed: &Estimate, days: f32, gaps: f32) {
         let Some(state) = self.hosts.get_mut(host.index()) else {
             return;
         };
-        HostPrior::update_both(&mut state.kin, &mut self.state.all, believed, gaps, even);
+        HostPrior::update_both(&mut state.kin, &mut self.state.all, believed, days, gaps);
         // One more page hardly moves a host that has heard of all of them.
         if !state.kin.has_heard_of_all() || self.state.is_one_in(SELDOM) {
             self.follow_kin(host);

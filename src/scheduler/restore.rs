@@ -39,7 +39,7 @@ impl<I: Id> Core<'_, I> {
         let id = page_key(page)?;
         let host = self.queued_mut(id)?.host;
         self.state.trust.grant();
-        self.teach_kin(host, &estimate, 1.0);
+        self.teach_kin(host, &estimate, self.state.even_gap(), 1.0);
         let prior = self.host(host).map_or(Prior::DEFAULT, |host| host.prior);
         // What it has shown beyond its host's pages counts as far as such records are trusted. A
         // page whose habits had changed is not like them, and cannot be told from them that way.
