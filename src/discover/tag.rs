@@ -45,12 +45,16 @@ const ELEMENTS: &[(&str, Element)] = &[
 impl Element {
     pub(super) fn of(name: &Word) -> Self {
         let text = name.text();
-        // Most tags are none of ours, and few of those begin like one.
-        if !matches!(
-            text.first(),
-            Some(b'a' | b'b' | b'i' | b'l'..=b'n' | b'p' | b's' | b't' | b'x')
-        ) {
-            return Self::Other;
+        // Most tags are none of ours: they are too short for it, or begin like none.
+        match text {
+            [b'a'] => return Self::A,
+            [
+                b'a' | b'b' | b'i' | b'l'..=b'n' | b'p' | b's' | b't' | b'x',
+                _,
+                _,
+                ..,
+            ] => {}
+            _ => return Self::Other,
         }
         let known = ELEMENTS.iter().find(|(known, _)| known.as_bytes() == text);
         known.map_or(Self::Other, |(_, element)| *element)
@@ -59,6 +63,11 @@ impl Element {
     pub(super) fn name(self) -> &'static str {
         let known = ELEMENTS.iter().find(|(_, element)| *element == self);
         known.map_or("", |(name, _)| name)
+    }
+
+    /// Has it attributes that mean something to us?
+    fn has_attributes(self) -> bool {
+        self.has_link() || self == Self::Meta
     }
 
     /// Is its content no markup?
@@ -154,6 +163,24 @@ impl HtmlTag {
         self.seen & attribute as u8 != 0
     }
 
+    /// Do its attributes have to be read?
+    pub(super) fn has_attributes(&self) -> bool {
+        !self.is_end && self.element.has_attributes()
+    }
+
+    /// A tag begins. No reference goes on behind the end of the one before it.
+    pub(super) fn begin(&mut self, is_end: bool) {
+        self.is_end = is_end;
+        self.element = Element::Other;
+        self.word.clear();
+        self.attribute = Attribute::Other;
+        self.seen = 0;
+        self.relations = Relations::default();
+        self.directives = Directives::default();
+        self.is_for_robots = false;
+        self.media = Media::default();
+    }
+
     /// The name of the tag has ended.
     pub(super) fn named(&mut self) {
         self.element = Element::of(&self.word);
@@ -163,7 +190,7 @@ impl HtmlTag {
     /// The name of an attribute has ended.
     pub(super) fn attribute_named(&mut self) {
         let attribute = match (self.element, self.word.text()) {
-            _ if self.is_end => Attribute::Other,
+            _ if !self.has_attributes() => Attribute::Other,
             (element, b"href") if element.has_link() => Attribute::Href,
             (Element::A | Element::Area | Element::Link, b"rel") => Attribute::Rel,
             (Element::Link, b"type") => Attribute::Type,
@@ -180,23 +207,27 @@ impl HtmlTag {
         self.word.clear();
     }
 
-    /// Takes a byte of the value of an attribute that is a list of words. `agent` is our name.
-    pub(super) fn value_byte(&mut self, byte: u8, agent: &str) {
-        let ends_word = match self.attribute {
-            Attribute::Rel => is_space(byte),
-            Attribute::Content => is_space(byte) || byte == b',',
-            _ => false,
-        };
-        if ends_word {
-            self.word_ended(agent);
-        } else {
-            self.word.push(byte);
+    /// Takes bytes of the value of an attribute that is a list of words. `agent` is our name.
+    pub(super) fn take_value(&mut self, bytes: &[u8], agent: &str) {
+        for byte in bytes {
+            let ends_word = match self.attribute {
+                Attribute::Rel => is_space(*byte),
+                Attribute::Content => is_space(*byte) || *byte == b',',
+                _ => false,
+            };
+            if ends_word {
+                self.word_ended(agent);
+            } else {
+                self.word.push(*byte);
+            }
         }
     }
 
     /// The value has ended.
     pub(super) fn value_ended(&mut self, agent: &str) {
-        self.word_ended(agent);
+        if self.attribute != Attribute::Other {
+            self.word_ended(agent);
+        }
         self.attribute = Attribute::Other;
     }
 

@@ -46,19 +46,29 @@ impl LinkWindow {
         fits.then_some((self.has_base.then_some(base), href))
     }
 
-    /// Takes a byte of a link. Browsers leave out line ends and tabs anywhere, and control characters and spaces before.
-    pub(super) fn take(&mut self, byte: u8) {
-        if matches!(byte, b'\t' | b'\n' | b'\r') || byte <= b' ' && self.length == 0 {
-            return;
-        }
-        let at = usize::from(self.base + self.length);
-        match self.bytes.get_mut(at) {
-            Some(slot) if usize::from(self.length) < LONGEST_LINK => {
-                *slot = byte;
-                self.length += 1;
+    /// Takes bytes of a link. Browsers leave out line ends and tabs anywhere, and control characters
+    /// and spaces before.
+    pub(super) fn take(&mut self, bytes: &[u8]) {
+        let start = usize::from(self.base + self.length);
+        let end = usize::from(self.base) + LONGEST_LINK;
+        let mut room = self
+            .bytes
+            .get_mut(start..end)
+            .unwrap_or_default()
+            .iter_mut();
+        for byte in bytes {
+            let is_space = *byte <= b' ';
+            if is_space && (self.length == 0 || matches!(byte, b'\t' | b'\n' | b'\r')) {
+                continue;
             }
-            // Spaces at the end do not count.
-            _ => self.long |= byte > b' ',
+            match room.next() {
+                Some(slot) => {
+                    *slot = *byte;
+                    self.length += 1;
+                }
+                // Spaces at the end do not count.
+                None => self.long |= !is_space,
+            }
         }
     }
 
