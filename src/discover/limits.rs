@@ -109,21 +109,32 @@ impl UrlLimits {
             return Err(UrlRefusal::Length);
         }
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let segments = || path.split('/').filter(|segment| !segment.is_empty());
-        if segments().count() > usize::from(self.depth) {
+        let segments = || {
+            let all = path.as_bytes().split(|byte| *byte == b'/');
+            all.filter(|segment| !segment.is_empty())
+        };
+        let depth = segments().count();
+        if depth > usize::from(self.depth) {
             return Err(UrlRefusal::Depth);
         }
-        let often = |segment: &str| segments().filter(|other| *other == segment).count();
-        if segments().any(|segment| often(segment) > usize::from(self.repeats)) {
+        let repeats = usize::from(self.repeats);
+        // The last ones are not followed by enough.
+        let begins = depth.saturating_sub(repeats);
+        let is_repeated = |(at, segment): (usize, &[u8])| {
+            let behind = segments().skip(at + 1);
+            behind.filter(|other| *other == segment).count() >= repeats
+        };
+        if segments().enumerate().take(begins).any(is_repeated) {
             return Err(UrlRefusal::Repeats);
         }
         let parameters = || query.split(['&', ';']).filter(|part| !part.is_empty());
-        if parameters().count() > usize::from(self.parameters) {
+        if !query.is_empty() && parameters().count() > usize::from(self.parameters) {
             return Err(UrlRefusal::Parameters);
         }
         // A path may have parameters, too: `/a;jsessionid=1`.
-        let of_path = path.split(['/', ';']);
-        if parameters().chain(of_path).any(names_session) {
+        let of_path = || path.split(['/', ';']);
+        let has_values = target.as_bytes().contains(&b'=');
+        if has_values && parameters().chain(of_path()).any(names_session) {
             return Err(UrlRefusal::Session);
         }
         Ok(())

@@ -95,7 +95,7 @@ mod exchange;
 mod fingerprint;
 #[cfg(feature = "headers")]
 mod insert;
-#[cfg(any(feature = "discover", feature = "hints"))]
+#[cfg(any(feature = "discover", feature = "probe"))]
 mod keyed_digest;
 #[cfg(feature = "hints")]
 mod link;
@@ -126,6 +126,8 @@ pub use exchange::{AnswerKind, Body, FetchError, Fetched, within};
 pub use fingerprint::{Fingerprint, Fingerprinter, Ignore};
 #[cfg(feature = "headers")]
 pub use insert::{Insert, Inserter};
+#[cfg(feature = "probe")]
+pub(crate) use keyed_digest::keyed_hash;
 #[cfg(all(feature = "discover", feature = "hints"))]
 pub(crate) use link::is_feed_type;
 #[cfg(feature = "collect")]

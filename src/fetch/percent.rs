@@ -83,12 +83,26 @@ pub(crate) fn encoded(octet: u8) -> [u8; 3] {
 
 /// May an octet stand in a path or query as it is?
 pub(crate) fn is_legal(octet: u8) -> bool {
-    octet.is_ascii_graphic()
-        && !matches!(
+    let bits = LEGAL.get(usize::from(octet >> 5));
+    bits.is_some_and(|bits| bits >> (octet & 31) & 1 != 0)
+}
+
+/// A bit for each of ASCII: every byte of every link is asked for.
+const LEGAL: [u32; 4] = {
+    let mut legal = [0; 4];
+    let mut octet = b'!';
+    while octet <= b'~' {
+        let must_be_encoded = matches!(
             octet,
             b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}'
-        )
-}
+        );
+        if !must_be_encoded {
+            legal[(octet >> 5) as usize] |= 1 << (octet & 31);
+        }
+        octet += 1;
+    }
+    legal
+};
 
 /// Whether a character means the same encoded or not (RFC 3986 §2.3).
 fn is_unreserved(octet: u8) -> bool {

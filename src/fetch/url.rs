@@ -180,16 +180,41 @@ impl<'a> Url<'a> {
     /// ```
     pub fn join<'o>(&self, reference: &[u8], out: &'o mut [u8]) -> Result<Url<'o>, UrlError> {
         let mut joined = Joined { out, len: 0 };
-        self.write_joined(reference, &mut joined)?;
+        let own_server = self.write_joined(reference, &mut joined)?;
         let Joined { out, len } = joined;
         let text = out
             .get(..len)
             .and_then(|bytes| core::str::from_utf8(bytes).ok())
             .ok_or(UrlError::Host)?;
-        Url::parse(text)
+        match own_server {
+            // What is written is clean, and the rest was read before.
+            Some(path) if len <= Self::MAX_LENGTH => self.with_target(text, path),
+            _ => Url::parse(text),
+        }
     }
 
-    fn write_joined(&self, reference: &[u8], out: &mut Joined<'_>) -> Result<(), UrlError> {
+    /// A URL of the same server, of which this is the text, and the target begins at this byte.
+    fn with_target<'o>(&self, text: &'o str, target: usize) -> Result<Url<'o>, UrlError> {
+        let start = self.scheme.name().len() + 3;
+        let end = start + self.host_text.len();
+        let host_text = text.get(start..end).ok_or(UrlError::Host)?;
+        Ok(Url {
+            host: match self.host {
+                UrlHost::Name(_) => UrlHost::Name(host_text),
+                UrlHost::Address(address) => UrlHost::Address(address),
+            },
+            host_text,
+            target: text.get(target..).ok_or(UrlError::Host)?,
+            ..*self
+        })
+    }
+
+    /// Where the target begins, if the reference leads to this URL's own server.
+    fn write_joined(
+        &self,
+        reference: &[u8],
+        out: &mut Joined<'_>,
+    ) -> Result<Option<usize>, UrlError> {
         let reference = until(trimmed(reference), b"#");
         let (scheme, relative) = match split_scheme(reference) {
             Some((scheme, rest)) => (Scheme::named(scheme).ok_or(UrlError::Scheme)?, rest),
@@ -200,7 +225,8 @@ impl<'a> Url<'a> {
         if let Some(rest) = relative.strip_prefix(b"//") {
             let authority = until(rest, b"/?");
             out.put(authority)?;
-            return self.write_target(rest.get(authority.len()..).unwrap_or_default(), true, out);
+            self.write_target(rest.get(authority.len()..).unwrap_or_default(), true, out)?;
+            return Ok(None);
         }
         if scheme != self.scheme {
             return Err(UrlError::Host);
@@ -210,7 +236,9 @@ impl<'a> Url<'a> {
             out.put(b":")?;
             out.put(<Decimal>::new(self.port).as_bytes())?;
         }
-        self.write_target(relative, false, out)
+        let target = out.len;
+        self.write_target(relative, false, out)?;
+        Ok(Some(target))
     }
 
     /// The path and query of a reference; `absolute` if an authority stood before them.
@@ -483,20 +511,20 @@ fn parse_host(text: &str) -> Option<UrlHost<'_>> {
 
 /// `scheme:rest`, if it is one (RFC 3986 §3.1).
 fn split_scheme(reference: &[u8]) -> Option<(&[u8], &[u8])> {
-    let colon = reference.iter().position(|byte| *byte == b':')?;
-    let scheme = reference.get(..colon)?;
-    let rest = reference.get(colon + 1..)?;
-    let letter = scheme.first()?.is_ascii_alphabetic();
+    if !reference.first()?.is_ascii_alphabetic() {
+        return None;
+    }
     let legal = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-    (letter && scheme.iter().all(legal)).then_some((scheme, rest))
+    let end = reference.iter().position(|byte| !legal(byte))?;
+    let (scheme, rest) = reference.split_at_checked(end)?;
+    Some((scheme, rest.strip_prefix(b":")?))
 }
 
 /// What stands before the first of `ends`.
 #[inline(never)]
-fn until<'t>(text: &'t [u8], ends: &[u8]) -> &'t [u8] {
-    text.split(|byte| ends.contains(byte))
-        .next()
-        .unwrap_or_default()
+fn until<'t, const N: usize>(text: &'t [u8], ends: &[u8; N]) -> &'t [u8] {
+    let end = text.iter().position(|byte| ends.contains(byte));
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
 /// Hands `text` to `put`, bytes that may not stand in a URL encoded.
@@ -549,6 +577,12 @@ impl Joined<'_> {
         if path.is_empty() {
             return Ok(());
         }
+        if is_plain(path) {
+            if !path.starts_with(b"/") {
+                self.put(b"/")?;
+            }
+            return self.put(path);
+        }
         let mut segments = path
             .strip_prefix(b"/")
             .unwrap_or(path)
@@ -573,6 +607,16 @@ impl Joined<'_> {
         }
         Ok(())
     }
+}
+
+/// Is a path without segments that begin with a dot, and without bytes that have to be encoded? As
+/// a rule it is.
+fn is_plain(path: &[u8]) -> bool {
+    let mut before = b'/';
+    path.iter().all(|byte| {
+        let begins = core::mem::replace(&mut before, *byte) == b'/';
+        is_legal(*byte) && !(begins && matches!(byte, b'.' | b'%'))
+    })
 }
 
 /// 1 for `.`, 2 for `..`, 0 for other segments; a dot may be spelt `%2e`.

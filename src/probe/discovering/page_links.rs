@@ -16,6 +16,8 @@ const RESOLVED: usize = 512;
 /// What the links of a page come to.
 #[derive(Debug, Default)]
 pub(super) struct PageLinks {
+    /// The digest of the page itself.
+    pub own: u32,
     /// Digests of what it links to, each once.
     pub links: heapless::Vec<u32, MOST_LINKS>,
     /// Bits of those that lead to the page's own part of its host.
@@ -68,9 +70,8 @@ impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
         let Ok(url) = link.resolve(&self.base, &mut text) else {
             return;
         };
-        let own = digest(&self.base, &self.probe.setup.config.key);
         let other = digest(&url, &self.probe.setup.config.key);
-        if own == other {
+        if found.own == other {
             return;
         }
         if link.kind == LinkKind::Canonical {
@@ -88,11 +89,10 @@ impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
         }
         let met = self.probe.discover(|discovery, pages| {
             let from = (&self.base, self.host);
-            discovery
-                .urls
-                .meet(pages, &self.probe.board, (&url, about), from)
+            let urls = &mut discovery.urls;
+            urls.meet(pages, &self.probe.board, other, (&url, about), from)
         });
-        if let Some(other) = met.flatten() {
+        if met == Some(true) {
             if is_near(&self.base, &url) {
                 self.found.near |= 1 << self.found.links.len();
             }

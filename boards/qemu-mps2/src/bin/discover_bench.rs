@@ -195,6 +195,8 @@ fn count_documents(meter: &mut InstructionMeter, document: &mut heapless::Vec<u8
 struct Sink<'s, 'm> {
     frontier: &'s mut Frontier<'m>,
     base: Url<'static>,
+    /// The digest of the page itself.
+    own: u32,
     topic: Topic,
     words: WordReader,
     about: FoundWords,
@@ -207,22 +209,27 @@ impl LinkSink for Sink<'_, '_> {
         let Ok(url) = link.resolve(&self.base, &mut text) else {
             return;
         };
-        let own = digest(&url, &KEY);
-        if own == digest(&self.base, &KEY) || UrlLimits::DEFAULT.check(&url).is_err() {
-            return;
-        }
+        let digest = digest(&url, &KEY);
         if !self.topic.is_empty() {
             let about = self.topic.in_text(link.anchor);
             black_box(about.and(self.topic.in_text(url.path_and_query().as_bytes())));
         }
+        if digest == self.own || self.links.contains(&digest) {
+            return;
+        }
+        let known = self.frontier.bank().find(digest).is_some()
+            || self.frontier.candidates().find(digest).is_some();
+        if known {
+            let _ = self.links.push(digest);
+            return;
+        }
+        // Nothing is known, which takes longest.
+        if UrlLimits::DEFAULT.check(&url).is_err() || !url.same_server(&self.base) {
+            return;
+        }
         let directory = directory_digest(&url, &KEY);
-        if !self.links.contains(&own)
-            && matches!(
-                self.frontier.seen(own, directory, 0),
-                Target::New | Target::Candidate | Target::Page(_)
-            )
-        {
-            let _ = self.links.push(own);
+        if self.frontier.seen(digest, directory, 0) == Target::New {
+            let _ = self.links.push(digest);
         }
     }
 
@@ -260,6 +267,7 @@ fn count_links(meter: &mut InstructionMeter, tables: &mut Tables, page: &[u8]) {
         let mut sink = Sink {
             frontier: &mut frontier,
             base,
+            own: digest(&base, &KEY),
             topic: Topic::new(words.iter().copied()).unwrap_or_default(),
             words: WordReader::new(),
             about: FoundWords::default(),
