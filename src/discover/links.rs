@@ -80,6 +80,7 @@ pub struct LinkReader<'a> {
     /// An `<a>` whose text is being read, and whether it is not to be followed.
     open: Option<bool>,
     anchor: AnchorText,
+    wants_text: bool,
 }
 
 impl<'a> LinkReader<'a> {
@@ -92,11 +93,13 @@ impl<'a> LinkReader<'a> {
             window: LinkWindow::EMPTY,
             open: None,
             anchor: AnchorText::EMPTY,
+            wants_text: true,
         }
     }
 
     /// Takes the next bytes of the page.
     pub fn update(&mut self, mut bytes: &[u8], sink: &mut dyn LinkSink) {
+        self.wants_text = sink.wants_text();
         while let Some((byte, rest)) = bytes.split_first() {
             bytes = match self.state {
                 State::Text => self.text(bytes, sink),
@@ -126,18 +129,30 @@ impl<'a> LinkReader<'a> {
     fn text<'b>(&mut self, bytes: &'b [u8], sink: &mut dyn LinkSink) -> &'b [u8] {
         let end = find(bytes, b'<');
         let text = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
-        if !text.is_empty() {
+        if self.wants_text && !text.is_empty() {
             sink.text(TextPlace::Body, text);
             if self.open.is_some() {
                 self.anchor.take(text);
             }
         }
-        match end {
-            Some(end) => {
-                self.state = State::TagOpen;
-                bytes.get(end + 1..).unwrap_or_default()
+        let Some(end) = end else {
+            return &[];
+        };
+        let rest = bytes.get(end + 1..).unwrap_or_default();
+        // As a rule a tag follows, and not at the end of a piece.
+        match rest {
+            [b'/', name @ ..] if name.first().is_some_and(u8::is_ascii_alphabetic) => {
+                self.begin_tag(true);
+                self.tag_name(name, sink)
             }
-            None => &[],
+            [first, ..] if first.is_ascii_alphabetic() => {
+                self.begin_tag(false);
+                self.tag_name(rest, sink)
+            }
+            _ => {
+                self.state = State::TagOpen;
+                rest
+            }
         }
     }
 
@@ -158,7 +173,7 @@ impl<'a> LinkReader<'a> {
         sink: &mut dyn LinkSink,
     ) -> &'b [u8] {
         let (text, rest) = bytes.split_at_checked(raw.skip(bytes)).unwrap_or_default();
-        if raw.element() == Element::Title && !text.is_empty() {
+        if self.wants_text && raw.element() == Element::Title && !text.is_empty() {
             sink.text(TextPlace::Title, text);
         }
         let Some((byte, after)) = rest.split_first() else {
@@ -240,23 +255,21 @@ impl<'a> LinkReader<'a> {
     fn tag_name<'b>(&mut self, bytes: &'b [u8], sink: &mut dyn LinkSink) -> &'b [u8] {
         let ends = |byte: &u8| *byte <= b'>' && (matches!(byte, b'/' | b'>') || is_space(*byte));
         let (name, rest) = split_before(bytes, ends);
-        self.tag.word.extend(name);
         if rest.is_empty() {
+            self.tag.word.extend(name);
             return rest;
         }
-        self.tag_named(sink);
-        self.before_attribute(rest, sink)
-    }
-
-    fn tag_named(&mut self, sink: &mut dyn LinkSink) {
-        self.tag.named();
-        sink.text_ends();
+        self.tag.named(name);
+        if self.wants_text {
+            sink.text_ends();
+        }
         // The window is needed for another link, or the anchor has ended.
         let element = self.tag.element;
         if element == Element::A || element.has_link() && !self.tag.is_end {
             self.close_anchor(sink);
             self.window.clear();
         }
+        self.before_attribute(rest, sink)
     }
 
     /// Looks for the next attribute, or the end of the tag; what is left.
@@ -264,7 +277,11 @@ impl<'a> LinkReader<'a> {
         self.state = State::BeforeAttribute;
         // A slash is of no use, whether `>` follows or not.
         let begins = |byte: &u8| *byte != b'/' && !is_space(*byte);
-        let (_, rest) = split_before(bytes, begins);
+        // As a rule the tag ends at once, or one space stands here.
+        let rest = match bytes {
+            [b'>', ..] => bytes,
+            _ => split_before(bytes, begins).1,
+        };
         let Some((byte, rest)) = rest.split_first() else {
             return &[];
         };
@@ -273,18 +290,49 @@ impl<'a> LinkReader<'a> {
             return rest;
         }
         self.tag.attribute = Attribute::Other;
+        if !self.tag.has_attributes() {
+            return self.skip_attributes(rest, sink);
+        }
+        self.state = State::AttributeName;
         self.tag.word.clear();
         // An equals sign is part of a name here.
         self.tag.word.push(*byte);
-        self.state = State::AttributeName;
         self.attribute_name(rest)
+    }
+
+    /// Passes over attributes that mean nothing to us, from behind the first byte of a name on, as
+    /// long as they are written as people write them; what is left.
+    fn skip_attributes<'b>(&mut self, mut bytes: &'b [u8], sink: &mut dyn LinkSink) -> &'b [u8] {
+        loop {
+            let (_, rest) = split_before(bytes, ends_attribute_name);
+            let [b'=', quote @ (b'"' | b'\''), value @ ..] = rest else {
+                self.state = match rest {
+                    [] => State::AttributeName,
+                    _ => State::AfterAttributeName,
+                };
+                return rest;
+            };
+            let Some(end) = find(value, *quote) else {
+                self.state = State::Value(*quote);
+                return &[];
+            };
+            bytes = match value.get(end + 1..).unwrap_or_default() {
+                [b'>', rest @ ..] => {
+                    self.end_tag(sink);
+                    return rest;
+                }
+                [b' ', b'a'..=b'z', rest @ ..] => rest,
+                rest => {
+                    self.state = State::BeforeAttribute;
+                    return rest;
+                }
+            };
+        }
     }
 
     /// Takes the name of an attribute; what is left.
     fn attribute_name<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
-        let ends =
-            |byte: &u8| *byte <= b'>' && (matches!(byte, b'=' | b'/' | b'>') || is_space(*byte));
-        let (name, rest) = split_before(bytes, ends);
+        let (name, rest) = split_before(bytes, ends_attribute_name);
         if self.tag.has_attributes() {
             self.tag.word.extend(name);
         }
@@ -311,7 +359,10 @@ impl<'a> LinkReader<'a> {
         let (kept, rest) = match (matters, quote) {
             (false, 1..) => split_found(bytes, quote),
             (false, 0) => split_before(bytes, ends_bare_value),
-            (true, 1..) => split_before(bytes, |byte| *byte == quote || matches!(byte, b'&' | 0)),
+            // Letters are above them all.
+            (true, 1..) => split_before(bytes, |byte| {
+                *byte <= b'\'' && (*byte == quote || matches!(byte, b'&' | 0))
+            }),
             (true, 0) => split_before(bytes, |byte| {
                 ends_bare_value(byte) || matches!(byte, b'&' | 0)
             }),
@@ -428,6 +479,10 @@ fn split_before(bytes: &[u8], ends: impl Fn(&u8) -> bool) -> (&[u8], &[u8]) {
 fn split_found(bytes: &[u8], end: u8) -> (&[u8], &[u8]) {
     let end = find(bytes, end).unwrap_or(bytes.len());
     bytes.split_at_checked(end).unwrap_or_default()
+}
+
+fn ends_attribute_name(byte: &u8) -> bool {
+    *byte <= b'>' && (matches!(byte, b'=' | b'/' | b'>') || is_space(*byte))
 }
 
 fn ends_bare_value(byte: &u8) -> bool {

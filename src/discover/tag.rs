@@ -42,21 +42,41 @@ const ELEMENTS: &[(&str, Element)] = &[
     ("plaintext", Element::PlainText),
 ];
 
+/// First and second letters of names that are longer than two: a bit for each.
+const BEGINNINGS: [u32; 2] = {
+    let mut letters = [0; 2];
+    let mut at = 0;
+    while at < ELEMENTS.len() {
+        let name = ELEMENTS[at].0.as_bytes();
+        if name.len() > 2 {
+            letters[0] |= 1 << (name[0] & 31);
+            letters[1] |= 1 << (name[1] & 31);
+        }
+        at += 1;
+    }
+    letters
+};
+
+/// Is a text this word, in either case?
+fn is_word(word: &str, text: &[u8]) -> bool {
+    word.len() == text.len() && text.eq_ignore_ascii_case(word.as_bytes())
+}
+
 impl Element {
-    pub(super) fn of(name: &Word) -> Self {
-        let text = name.text();
+    /// The element of a name in either case.
+    pub(super) fn of(name: &[u8]) -> Self {
         // Most tags are none of ours: they are too short for it, or begin like none.
-        match text {
-            [b'a'] => return Self::A,
-            [
-                b'a' | b'b' | b'i' | b'l'..=b'n' | b'p' | b's' | b't' | b'x',
-                _,
-                _,
-                ..,
-            ] => {}
+        match name {
+            [b'a' | b'A'] => return Self::A,
+            [first, second, _, ..] => {
+                let [ones, others] = BEGINNINGS;
+                if ones >> (first & 31) & others >> (second & 31) & 1 == 0 {
+                    return Self::Other;
+                }
+            }
             _ => return Self::Other,
         }
-        let known = ELEMENTS.iter().find(|(known, _)| known.as_bytes() == text);
+        let known = ELEMENTS.iter().find(|(known, _)| is_word(known, name));
         known.map_or(Self::Other, |(_, element)| *element)
     }
 
@@ -181,21 +201,30 @@ impl HtmlTag {
         self.media = Media::default();
     }
 
-    /// The name of the tag has ended.
-    pub(super) fn named(&mut self) {
-        self.element = Element::of(&self.word);
+    /// The name of the tag has ended with these letters.
+    pub(super) fn named(&mut self, end: &[u8]) {
+        if self.word.is_empty() {
+            self.element = Element::of(end);
+            return;
+        }
+        // It came in pieces.
+        self.word.extend(end);
+        self.element = Element::of(self.word.text());
         self.word.clear();
     }
 
     /// The name of an attribute has ended.
     pub(super) fn attribute_named(&mut self) {
+        if !self.has_attributes() {
+            return;
+        }
         let attribute = match (self.element, self.word.text()) {
-            _ if !self.has_attributes() => Attribute::Other,
-            (element, b"href") if element.has_link() => Attribute::Href,
-            (Element::A | Element::Area | Element::Link, b"rel") => Attribute::Rel,
-            (Element::Link, b"type") => Attribute::Type,
             (Element::Meta, b"name") => Attribute::Name,
             (Element::Meta, b"content") => Attribute::Content,
+            (Element::Meta, _) => Attribute::Other,
+            (_, b"href") => Attribute::Href,
+            (Element::A | Element::Area | Element::Link, b"rel") => Attribute::Rel,
+            (Element::Link, b"type") => Attribute::Type,
             _ => Attribute::Other,
         };
         self.attribute = if self.has(attribute) {

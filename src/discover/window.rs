@@ -1,5 +1,7 @@
 //! The window that links pass through.
 
+use crate::fetch::ascii::find;
+
 /// Longest link that is read; longer ones are left out.
 pub const LONGEST_LINK: usize = 256;
 /// Longest `base` that is read; links of a page with a longer one are left out.
@@ -51,25 +53,29 @@ impl LinkWindow {
     pub(super) fn take(&mut self, bytes: &[u8]) {
         let start = usize::from(self.base + self.length);
         let end = usize::from(self.base) + LONGEST_LINK;
-        let mut room = self
-            .bytes
-            .get_mut(start..end)
-            .unwrap_or_default()
-            .iter_mut();
+        let room = self.bytes.get_mut(start..end).unwrap_or_default();
+        if bytes.iter().all(|byte| *byte > b' ') {
+            room.iter_mut()
+                .zip(bytes)
+                .for_each(|(to, from)| *to = *from);
+            self.long |= bytes.len() > room.len();
+            self.length += bytes.len().min(room.len()) as u16;
+            return;
+        }
+        let mut slots = room.iter_mut();
+        let mut has_begun = self.length > 0;
         for byte in bytes {
-            let is_space = *byte <= b' ';
-            if is_space && (self.length == 0 || matches!(byte, b'\t' | b'\n' | b'\r')) {
+            if *byte <= b' ' && (!has_begun || matches!(byte, b'\t' | b'\n' | b'\r')) {
                 continue;
             }
-            match room.next() {
-                Some(slot) => {
-                    *slot = *byte;
-                    self.length += 1;
-                }
+            has_begun = true;
+            match slots.next() {
+                Some(slot) => *slot = *byte,
                 // Spaces at the end do not count.
-                None => self.long |= !is_space,
+                None => self.long |= *byte > b' ',
             }
         }
+        self.length = (LONGEST_LINK - slots.len()) as u16;
     }
 
     /// Leaves out control characters and spaces at the end; backslashes are slashes before a query,
@@ -80,6 +86,9 @@ impl LinkWindow {
         let link = self.bytes.get_mut(start..end).unwrap_or_default();
         let kept = link.iter().rposition(|byte| *byte > b' ');
         self.length = kept.map_or(0, |last| last + 1) as u16;
+        if find(link, b'\\').is_none() {
+            return;
+        }
         let path = link
             .iter_mut()
             .take_while(|byte| !matches!(**byte, b'?' | b'#'));

@@ -10,7 +10,9 @@ use core::{fmt, hash};
 
 use super::address::{parse_ipv4, parse_ipv6};
 use super::number::{Decimal, decimal};
-use super::percent::{Canonical, encoded, is_legal};
+use super::percent::{
+    COLON, Canonical, DOT, HASH, ILLEGAL, PERCENT, QUESTION, encoded, is_legal, kinds_of,
+};
 
 /// How a page is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -215,8 +217,17 @@ impl<'a> Url<'a> {
         reference: &[u8],
         out: &mut Joined<'_>,
     ) -> Result<Option<usize>, UrlError> {
-        let reference = until(trimmed(reference), b"#");
-        let (scheme, relative) = match split_scheme(reference) {
+        let reference = trimmed(reference);
+        let kinds = kinds_of(reference);
+        let reference = match kinds & HASH {
+            0 => reference,
+            _ => until(reference, b"#"),
+        };
+        let found = match kinds & COLON {
+            0 => None,
+            _ => split_scheme(reference),
+        };
+        let (scheme, relative) = match found {
             Some((scheme, rest)) => (Scheme::named(scheme).ok_or(UrlError::Scheme)?, rest),
             None => (self.scheme, reference),
         };
@@ -225,7 +236,8 @@ impl<'a> Url<'a> {
         if let Some(rest) = relative.strip_prefix(b"//") {
             let authority = until(rest, b"/?");
             out.put(authority)?;
-            self.write_target(rest.get(authority.len()..).unwrap_or_default(), true, out)?;
+            let target = rest.get(authority.len()..).unwrap_or_default();
+            self.write_target(target, kinds, true, out)?;
             return Ok(None);
         }
         if scheme != self.scheme {
@@ -237,35 +249,42 @@ impl<'a> Url<'a> {
             out.put(<Decimal>::new(self.port).as_bytes())?;
         }
         let target = out.len;
-        self.write_target(relative, false, out)?;
+        self.write_target(relative, kinds, false, out)?;
         Ok(Some(target))
     }
 
-    /// The path and query of a reference; `absolute` if an authority stood before them.
+    /// The path and query of a reference, which holds octets of these kinds; `absolute` if an
+    /// authority stood before them.
     fn write_target(
         &self,
         target: &[u8],
+        kinds: u8,
         absolute: bool,
         out: &mut Joined<'_>,
     ) -> Result<(), UrlError> {
-        let path = until(target, b"?");
+        let path = match kinds & QUESTION {
+            0 => target,
+            _ => until(target, b"?"),
+        };
         let query = target.get(path.len()..).unwrap_or_default();
-        let own_path = until(self.target.as_bytes(), b"?");
-        let own_query = self
-            .target
-            .as_bytes()
-            .get(own_path.len()..)
-            .unwrap_or_default();
         let start = out.len;
+        if path.starts_with(b"/") {
+            out.put_path(start, path, kinds, true)?;
+            return out.put_encoded(query);
+        }
+        let own = self.target.as_bytes();
+        let own_path = until(own, b"?");
+        let own_query = own.get(own_path.len()..).unwrap_or_default();
         if path.is_empty() && !absolute {
-            out.put_path(start, own_path, true)?;
+            out.put_path(start, own_path, kinds_of(own_path), true)?;
             return out.put_encoded(if query.is_empty() { own_query } else { query });
         }
-        if !path.starts_with(b"/") && !absolute {
+        if !absolute {
             let directory = own_path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
-            out.put_path(start, own_path.get(..directory).unwrap_or_default(), false)?;
+            let directory = own_path.get(..directory).unwrap_or_default();
+            out.put_path(start, directory, kinds_of(directory), false)?;
         }
-        out.put_path(start, path, true)?;
+        out.put_path(start, path, kinds, true)?;
         out.put_encoded(query)
     }
 
@@ -571,13 +590,19 @@ impl Joined<'_> {
     }
 
     /// Appends the segments of a path, resolving `.` and `..` on the way (§5.2.4) but never above
-    /// `start`, where the path begins. `ends` if nothing follows: then a last dot segment leaves
-    /// its slash.
-    fn put_path(&mut self, start: usize, path: &[u8], ends: bool) -> Result<(), UrlError> {
+    /// `start`, where the path begins. It holds octets of these kinds at most. `ends` if nothing
+    /// follows: then a last dot segment leaves its slash.
+    fn put_path(
+        &mut self,
+        start: usize,
+        path: &[u8],
+        kinds: u8,
+        ends: bool,
+    ) -> Result<(), UrlError> {
         if path.is_empty() {
             return Ok(());
         }
-        if is_plain(path) {
+        if kinds & (ILLEGAL | PERCENT) == 0 && (kinds & DOT == 0 || !has_dot_segment(path)) {
             if !path.starts_with(b"/") {
                 self.put(b"/")?;
             }
@@ -609,14 +634,9 @@ impl Joined<'_> {
     }
 }
 
-/// Is a path without segments that begin with a dot, and without bytes that have to be encoded? As
-/// a rule it is.
-fn is_plain(path: &[u8]) -> bool {
-    let mut before = b'/';
-    path.iter().all(|byte| {
-        let begins = core::mem::replace(&mut before, *byte) == b'/';
-        is_legal(*byte) && !(begins && matches!(byte, b'.' | b'%'))
-    })
+/// Has a path a segment that begins with a dot? More than that may be needed for it to be one.
+fn has_dot_segment(path: &[u8]) -> bool {
+    path.starts_with(b".") || path.windows(2).any(|two| two == b"/.")
 }
 
 /// 1 for `.`, 2 for `..`, 0 for other segments; a dot may be spelt `%2e`.

@@ -1,7 +1,7 @@
 //! What a body leads to, as it streams by: links of a page, pages of a sitemap, sitemaps of a
 //! robots.txt.
 
-use super::page_links::{PageLinks, Sink};
+use super::page_links::{PageLinks, RESOLVED, Sink};
 use super::robots_lines::RobotsLines;
 use super::{Discovery, FoundEvent, Kind, ProbeParts};
 use crate::discover::{LinkReader, LinkSink as _, digest};
@@ -107,6 +107,7 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                     host,
                     base,
                     found,
+                    room: [0; RESOLVED],
                 };
                 reader.update(bytes, &mut sink);
             }
@@ -166,6 +167,7 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                     host,
                     base,
                     found: &mut *found,
+                    room: [0; RESOLVED],
                 };
                 reader.finish(&mut sink);
                 sink.text_ends();

@@ -160,7 +160,7 @@ impl<'a> KnownUrls<'a> {
         (url, worth): (&Url<'_>, f32),
         host: u16,
     ) -> Result<(), UrlRefusal> {
-        let directory = directory_digest(url, &setup.config.key);
+        let directory = directory_digest(url, host, &setup.config.key);
         match self.frontier.seen(digest, directory, host) {
             Target::Refused(why) => Err(why),
             Target::Page(_) | Target::Candidate | Target::Unwanted => Ok(()),
@@ -205,7 +205,7 @@ impl<'a> KnownUrls<'a> {
         }
         let mut newcomer = Candidate::new(digest, host, at);
         newcomer.set_worth(setup.found.worth_of(&url, setup.found.words_of(&url)));
-        let directory = directory_digest(&url, key);
+        let directory = directory_digest(&url, host, key);
         let offer = self.frontier.offer(newcomer, directory);
         if let (Some(income), Some(candidate)) =
             (income, self.frontier.candidates_mut().find_mut(digest))
