@@ -291,7 +291,7 @@ impl LinkSink for Sink<'_, '_> {
     }
 }
 
-/// Takes no notice.
+/// A sink that takes no notice of anything.
 struct Deaf;
 
 impl LinkSink for Deaf {
