@@ -22,8 +22,8 @@ pub fn directory_digest(url: &Url<'_>, host: u16, key: &[u8; 16]) -> u32 {
     keyed_digest_of_directory(host, directory.unwrap_or_default(), key).max(1)
 }
 
-/// What the part of a host that a URL is in is counted by: see [`part_of`]. Traps have parts of their
-/// own, as a rule.
+/// What the part of a host that a URL is in is counted by: the first directory of its path, and
+/// whether it has a query. Traps have parts of their own, as a rule.
 pub fn branch_digest(url: &Url<'_>, key: &[u8; 16]) -> u32 {
     let (first, has_query) = part_of(url).unwrap_or_default();
     url.keyed_digest_of_part(key, first, has_query).max(1)

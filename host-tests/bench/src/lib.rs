@@ -169,7 +169,7 @@ pub fn beside_peers() -> Result<()> {
 }
 
 /// Measures what finding pages takes in instructions and in memory, prints it, and holds each figure
-/// to its limit, or to what was measured where that is missed: see [`discovery::MISSED`].
+/// to its limit, or to what was reached where that is missed.
 ///
 /// # Errors
 /// It cannot be measured, or exceeds what it has to keep.
