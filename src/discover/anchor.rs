@@ -36,20 +36,24 @@ impl AnchorText {
     /// Takes text of the anchor.
     pub(super) fn take(&mut self, text: &[u8]) {
         for byte in text {
-            if usize::from(self.length) == ANCHOR {
-                return;
-            }
             if is_space(*byte) {
                 self.gap = self.length > 0;
                 continue;
             }
-            for kept in [b' ', *byte].iter().skip(usize::from(!self.gap)) {
-                if let Some(slot) = self.bytes.get_mut(usize::from(self.length)) {
-                    *slot = *kept;
-                    self.length += 1;
-                }
+            if core::mem::take(&mut self.gap) {
+                self.push(b' ');
             }
-            self.gap = false;
+            self.push(*byte);
+            if usize::from(self.length) == ANCHOR {
+                return;
+            }
+        }
+    }
+
+    fn push(&mut self, byte: u8) {
+        if let Some(slot) = self.bytes.get_mut(usize::from(self.length)) {
+            *slot = byte;
+            self.length += 1;
         }
     }
 }

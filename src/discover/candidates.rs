@@ -71,7 +71,8 @@ impl Candidate {
 
     /// Sets what it has earned, and how much of it was not handed on.
     pub fn set_income(&mut self, income: f32, cash: f32) {
-        self.income = income;
+        // Also what is no number is nothing.
+        self.income = if income > 0.0 { income } else { 0.0 };
         let share = if income > 0.0 { cash / income } else { 0.0 };
         self.unspent = (share * 255.0 + 0.5).clamp(0.0, 255.0) as u8;
     }
@@ -158,6 +159,9 @@ impl Candidate {
     pub(super) fn is_denied(&self) -> bool {
         self.flags & Verdict::BITS == Verdict::Denied.to_bits()
     }
+
+    /// The most that [`Self::untold`] may be of what it has earned.
+    pub(super) const MOST_UNTOLD: f32 = 255.0 * 31.0;
 
     /// What it has not handed on times what it is worth, up to a factor that is the same for all.
     pub(super) fn untold(&self) -> f32 {
@@ -295,6 +299,44 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
             }
         }
         best
+    }
+
+    /// The one that is worth most of those that may be asked for; of equals the one that was found
+    /// first. Who is worth so much has earned at least what `needed` says of that. Work: linear,
+    /// and for most of them a comparison.
+    pub(super) fn best_allowed(
+        &self,
+        worth: impl Fn(&Candidate) -> f32,
+        needed: impl Fn(f32) -> f32,
+    ) -> Option<&Candidate> {
+        let mut best: Option<(&Candidate, f32)> = None;
+        // Earnings are not below 0, and in this order as bits, too.
+        let mut limit = 0;
+        let mut rest = self.slots.as_ref();
+        while let Some(next) = rest.iter().position(|slot| slot.income.to_bits() >= limit)
+            && let Some((slot, behind)) = rest.get(next..).and_then(<[_]>::split_first)
+        {
+            rest = behind;
+            if slot.is_free() || slot.is_denied() {
+                continue;
+            }
+            let own = worth(slot);
+            let is_better = |(held, most): (&Candidate, f32)| {
+                own > most || own == most && slot.text() < held.text()
+            };
+            if best.is_none_or(is_better) {
+                best = Some((slot, own));
+                limit = needed(own).to_bits();
+            }
+        }
+        best.map(|(slot, _)| slot)
+    }
+
+    /// The one at this share of the table, in 2³²nds, if there is one.
+    pub(super) fn at(&self, share: u32) -> Option<&Candidate> {
+        let slots = self.slots.as_ref();
+        let at = (u64::from(share) * slots.len() as u64) >> 32;
+        slots.get(at as usize).filter(|slot| !slot.is_free())
     }
 
     /// All of them, in no order.

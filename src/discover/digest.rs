@@ -1,6 +1,7 @@
 //! What URLs are known by: 32 bits of keyed SipHash-1-3.
 
-use crate::fetch::Url;
+use crate::fetch::ascii::find;
+use crate::fetch::{Url, keyed_digest_of_directory};
 
 /// The same for URLs that are equal by meaning; never 0. With a key of the device's own, so that
 /// nobody can make a URL that is taken for another. Among 6,000 URLs one of a million newcomers is
@@ -9,37 +10,44 @@ pub fn digest(url: &Url<'_>, key: &[u8; 16]) -> u32 {
     url.keyed_digest(key).max(1)
 }
 
-/// What the directory that a URL is in is counted by: what stands before its last slash. Under the
-/// same key: who made his directory collide with another host's would fill that one's count, and
-/// none of its pages would be looked at.
-pub fn directory_digest(url: &Url<'_>, key: &[u8; 16]) -> u32 {
-    let target = url.path_and_query();
-    let path = target.split('?').next().unwrap_or(target);
-    let directory = path.rfind('/').and_then(|end| path.get(..=end));
-    part_digest(url, key, directory.unwrap_or("/"), false)
+/// What the directory that a URL is in is counted by: what stands before its last slash, on the
+/// host of this number. Under the same key: who made his directory collide with another host's would
+/// fill that one's count, and none of its pages would be looked at.
+pub fn directory_digest(url: &Url<'_>, host: u16, key: &[u8; 16]) -> u32 {
+    let target = url.path_and_query().as_bytes();
+    let path = find(target, b'?').and_then(|end| target.get(..end));
+    let path = path.unwrap_or(target);
+    let end = path.iter().rposition(|byte| *byte == b'/');
+    let directory = end.and_then(|end| path.get(..end));
+    keyed_digest_of_directory(host, directory.unwrap_or_default(), key).max(1)
 }
 
-/// The same for the part of a host that a URL is in: the first directory of its path, and whether
-/// it has a query. Traps have parts of their own, as a rule.
+/// What the part of a host that a URL is in is counted by: the first directory of its path, and
+/// whether it has a query. Traps have parts of their own, as a rule.
 pub fn branch_digest(url: &Url<'_>, key: &[u8; 16]) -> u32 {
-    let target = url.path_and_query();
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let below = path.strip_prefix('/').unwrap_or(path);
-    let first = below.split_once('/').map_or("", |(first, _)| first);
-    part_digest(url, key, first, !query.is_empty())
+    let (first, has_query) = part_of(url).unwrap_or_default();
+    url.keyed_digest_of_part(key, first, has_query).max(1)
 }
 
-#[inline(never)] // Once for both.
-fn part_digest(url: &Url<'_>, key: &[u8; 16], part: &str, mark: bool) -> u32 {
-    url.keyed_digest_of_part(key, part, mark).max(1)
+/// The first directory of a URL's path and whether it has a query; `None` at the top of a host.
+#[inline(never)] // Once for all callers.
+pub(crate) fn part_of<'u>(url: &Url<'u>) -> Option<(&'u str, bool)> {
+    let target = url.path_and_query();
+    let end = find(target.as_bytes(), b'?').unwrap_or(target.len());
+    let path = target.get(..end)?;
+    let has_query = end + 1 < target.len();
+    let below = path.strip_prefix('/').unwrap_or(path);
+    let first = find(below.as_bytes(), b'/').and_then(|end| below.get(..end));
+    let first = first.unwrap_or_default();
+    (has_query || !first.is_empty()).then_some((first, has_query))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn directory(url: &str, key: &[u8; 16]) -> u32 {
-        directory_digest(&Url::parse(url).expect("a URL"), key)
+    fn directory(url: &str, host: u16, key: &[u8; 16]) -> u32 {
+        directory_digest(&Url::parse(url).expect("a URL"), host, key)
     }
 
     #[test]
@@ -47,13 +55,17 @@ mod tests {
         // Under a checksum, these two were the same whatever the key.
         let victim = "http://victim.test/news/2026/";
         for key in [[0; 16], [7; 16], *b"a key of its own"] {
-            let evil = directory("http://evil.test/og-bjfaaaaa/", &key);
-            assert_ne!(evil, directory(victim, &key), "{key:?}");
+            let evil = directory("http://evil.test/og-bjfaaaaa/", 0, &key);
+            assert_ne!(evil, directory(victim, 1, &key), "{key:?}");
+            assert_ne!(directory(victim, 0, &key), directory(victim, 1, &key));
             assert_eq!(
-                directory(victim, &key),
-                directory("HTTP://Victim.test/news/2026/x", &key)
+                directory(victim, 1, &key),
+                directory("HTTP://Victim.test/news/2026/x", 1, &key)
             );
         }
-        assert_ne!(directory(victim, &[0; 16]), directory(victim, &[7; 16]));
+        assert_ne!(
+            directory(victim, 1, &[0; 16]),
+            directory(victim, 1, &[7; 16])
+        );
     }
 }

@@ -34,18 +34,17 @@ impl<S: AsRef<[u8]> + AsMut<[u8]>> Doorkeeper<S> {
     /// constant.
     pub fn count(&self, digest: u32) -> u8 {
         let counters = self.counters.as_ref();
-        let row = counters.len() / ROWS;
-        let each = places(digest, row).map(|at| counters.get(at).copied().unwrap_or(0));
-        each.into_iter().min().unwrap_or(0)
+        least(counters, places(digest, counters.len() / ROWS))
     }
 
     /// It was seen once more: how often, with this time. Work: constant, and now and then linear in
     /// its memory.
     pub fn see(&mut self, digest: u32) -> u8 {
-        let next = self.count(digest).saturating_add(1);
         let counters = self.counters.as_mut();
         let row = counters.len() / ROWS;
-        for at in places(digest, row) {
+        let places = places(digest, row);
+        let next = least(counters, places).saturating_add(1);
+        for at in places {
             // Only counters that are too low are raised: the others have counted something else.
             if let Some(counter) = counters.get_mut(at) {
                 *counter = (*counter).max(next);
@@ -60,14 +59,20 @@ impl<S: AsRef<[u8]> + AsMut<[u8]>> Doorkeeper<S> {
     }
 }
 
-/// A counter in each row.
+fn least(counters: &[u8], places: [usize; ROWS]) -> u8 {
+    let each = places.map(|at| counters.get(at).copied().unwrap_or(0));
+    each.into_iter().min().unwrap_or(0)
+}
+
+/// A counter in each row. Digests are random, so that a factor for each row makes another order of
+/// them.
 fn places(digest: u32, row: usize) -> [usize; ROWS] {
-    let mut state = u64::from(digest);
-    let mut number = 0;
-    [(); ROWS].map(|()| {
-        let random = crate::math::split_mix(&mut state) >> 32;
-        let at = number * row + ((random * row as u64) >> 32) as usize;
-        number += 1;
+    const FACTORS: [u32; ROWS] = [0x9e37_79b1, 0x85eb_ca77, 0xc2b2_ae3d, 0x27d4_eb2f];
+    let mut start = 0;
+    FACTORS.map(|factor| {
+        let random = u64::from(digest.wrapping_mul(factor));
+        let at = start + ((random * row as u64) >> 32) as usize;
+        start += row;
         at
     })
 }

@@ -11,6 +11,9 @@ use crate::fetch::robots::Verdict;
 use crate::math::split_mix;
 use crate::rank::{Account, Bank, Evidence, Measure, Replacement};
 
+/// Places that are looked at for any candidate, before all are counted.
+const TRIES: usize = 8;
+
 /// Memory that is lent to a [`Frontier`].
 #[derive(Debug)]
 pub struct FrontierMemory<'m> {
@@ -379,18 +382,7 @@ impl<'m> Frontier<'m> {
         lowest: f32,
         factor: impl Fn(u16) -> Option<f32>,
     ) -> Option<(u16, f32)> {
-        let mut least = f32::INFINITY;
-        let mut found = None;
-        for (place, income) in self.bank.incomes() {
-            if income * lowest < least
-                && let Some(factor) = factor(place)
-                && income * factor < least
-            {
-                least = income * factor;
-                found = Some((place, least));
-            }
-        }
-        found
+        self.bank.least(lowest, &factor)
     }
 
     /// The best candidate that may be asked for.
@@ -398,7 +390,7 @@ impl<'m> Frontier<'m> {
         let measure = self.settings.measure;
         // By PageRank alone as a rule, and there are many of them.
         if measure == Measure::DEFAULT {
-            return (self.candidates).best(|one| (!one.is_denied()).then_some(one.income()));
+            return self.candidates.best_allowed(Candidate::income, |most| most);
         }
         self.candidates
             .best(|one| (!one.is_denied()).then(|| importance(one, measure)))
@@ -406,17 +398,25 @@ impl<'m> Frontier<'m> {
 
     /// The candidate with the most cash to hand on: what it links to is known least.
     fn richest(&self) -> Option<u32> {
-        let untold = |one: &Candidate| (!one.is_denied()).then(|| one.untold());
-        self.candidates.best(untold).map(Candidate::digest)
+        // A little less, for it is rounded.
+        let needed = |most: f32| most * (0.999 / Candidate::MOST_UNTOLD);
+        let richest = self.candidates.best_allowed(Candidate::untold, needed);
+        richest.map(Candidate::digest)
     }
 
-    /// Any candidate that may be asked for. Work: linear.
+    /// Any candidate that may be asked for. Work: constant, unless there are few of them.
     pub fn any(&mut self) -> Option<u32> {
-        let allowed = |one: &&Candidate| !one.is_denied();
-        let count = self.candidates.iter().filter(allowed).count();
+        let is_allowed = |one: &&Candidate| !one.is_denied();
+        for _ in 0..TRIES {
+            let random = (split_mix(&mut self.random) >> 32) as u32;
+            if let Some(one) = self.candidates.at(random).filter(is_allowed) {
+                return Some(one.digest());
+            }
+        }
+        let count = self.candidates.iter().filter(is_allowed).count();
         let random = split_mix(&mut self.random) >> 32;
         let at = (random * count as u64) >> 32;
-        let mut any = self.candidates.iter().filter(allowed);
+        let mut any = self.candidates.iter().filter(is_allowed);
         any.nth(at as usize).map(Candidate::digest)
     }
 }

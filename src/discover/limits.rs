@@ -2,6 +2,7 @@
 //! that repeat themselves; and what is outside of the scope.
 
 use crate::fetch::Url;
+use crate::fetch::percent::{EQUALS, QUESTION, kinds_of};
 
 /// How far URLs may go. What is beyond is no page that somebody would miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,25 +109,66 @@ impl UrlLimits {
         if length > usize::from(self.length) {
             return Err(UrlRefusal::Length);
         }
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let segments = || path.split('/').filter(|segment| !segment.is_empty());
-        if segments().count() > usize::from(self.depth) {
-            return Err(UrlRefusal::Depth);
-        }
-        let often = |segment: &str| segments().filter(|other| *other == segment).count();
-        if segments().any(|segment| often(segment) > usize::from(self.repeats)) {
-            return Err(UrlRefusal::Repeats);
-        }
+        let kinds = kinds_of(target.as_bytes());
+        let (path, query) = match kinds & QUESTION {
+            0 => (target, ""),
+            _ => target.split_once('?').unwrap_or((target, "")),
+        };
+        self.check_segments(path.as_bytes())?;
         let parameters = || query.split(['&', ';']).filter(|part| !part.is_empty());
-        if parameters().count() > usize::from(self.parameters) {
+        if !query.is_empty() && parameters().count() > usize::from(self.parameters) {
             return Err(UrlRefusal::Parameters);
         }
         // A path may have parameters, too: `/a;jsessionid=1`.
-        let of_path = path.split(['/', ';']);
-        if parameters().chain(of_path).any(names_session) {
+        let of_path = || path.split(['/', ';']);
+        if kinds & EQUALS != 0 && parameters().chain(of_path()).any(names_session) {
             return Err(UrlRefusal::Session);
         }
         Ok(())
+    }
+
+    /// Are there not too many segments in a path, and does none come too often?
+    fn check_segments(&self, path: &[u8]) -> Result<(), UrlRefusal> {
+        // A slash stands before each, and as a rule there are no others.
+        let slashes = path.iter().filter(|byte| **byte == b'/').count();
+        let (depth, repeats) = (usize::from(self.depth), usize::from(self.repeats));
+        if slashes <= depth.min(repeats) {
+            return Ok(());
+        }
+        let segments = |path| Segments(path).filter(|segment| !segment.is_empty());
+        let mut left = segments(path).count();
+        if left > depth {
+            return Err(UrlRefusal::Depth);
+        }
+        let mut rest = Segments(path);
+        // As long as enough of them follow.
+        while left > repeats
+            && let Some(segment) = rest.find(|segment| !segment.is_empty())
+        {
+            left -= 1;
+            let again = segments(rest.0).filter(|other| *other == segment).count();
+            if again >= repeats {
+                return Err(UrlRefusal::Repeats);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What stands between the slashes of a path that is yet to be read.
+struct Segments<'p>(&'p [u8]);
+
+impl<'p> Iterator for Segments<'p> {
+    type Item = &'p [u8];
+
+    fn next(&mut self) -> Option<&'p [u8]> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let end = self.0.iter().position(|byte| *byte == b'/');
+        let (segment, rest) = self.0.split_at_checked(end.unwrap_or(self.0.len()))?;
+        self.0 = rest.get(1..).unwrap_or_default();
+        Some(segment)
     }
 }
 

@@ -52,6 +52,11 @@ pub trait LinkSink {
     fn link(&mut self, link: &Link<'_>);
     /// What the page asks of robots.
     fn directives(&mut self, _directives: Directives) {}
+    /// Is text of any use? If not, anchors are without theirs, too. Asked at the beginning of each
+    /// piece of a page.
+    fn wants_text(&self) -> bool {
+        true
+    }
     /// Text, in any pieces; references as they are written.
     fn text(&mut self, _place: TextPlace, _text: &[u8]) {}
     /// A tag stands here: no word of the text before it goes on behind it.

@@ -6,6 +6,7 @@ use super::raw_text::RawText;
 use super::reference::ReferenceStep;
 use super::tag::{Attribute, Element, HtmlTag, Media, Relations, is_space};
 use super::window::LinkWindow;
+use crate::fetch::ascii::find;
 
 /// Where in the markup the reader is (HTML §13.2.5).
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +21,6 @@ enum State {
     BeforeValue,
     /// It is in a value, which this quote ends; 0 if it has no quotes.
     Value(u8),
-    AfterValue,
-    SelfClosing,
     /// It has read `<!`, and then `<!-`.
     Declaration,
     DeclarationDash,
@@ -48,7 +47,9 @@ enum Comment {
 /// markup that is broken, but builds no tree: where an element stands does not matter. `noscript`
 /// is read, for we run no scripts. A page is taken for UTF-8; a `base` counts from where it stands.
 ///
-/// Work per byte is constant. The same bytes give the same links however they are split.
+/// Work per byte is constant, and small where nothing is to be found: text, comments, scripts, and
+/// tags and attributes that mean nothing to us are passed over in stretches. The same bytes give
+/// the same links however they are split.
 ///
 /// There is no crate that does this in a few kilobytes and without an allocator: html5ever,
 /// lol_html and tl own strings. That is why it is written here.
@@ -79,6 +80,7 @@ pub struct LinkReader<'a> {
     /// An `<a>` whose text is being read, and whether it is not to be followed.
     open: Option<bool>,
     anchor: AnchorText,
+    wants_text: bool,
 }
 
 impl<'a> LinkReader<'a> {
@@ -91,28 +93,29 @@ impl<'a> LinkReader<'a> {
             window: LinkWindow::EMPTY,
             open: None,
             anchor: AnchorText::EMPTY,
+            wants_text: true,
         }
     }
 
     /// Takes the next bytes of the page.
     pub fn update(&mut self, mut bytes: &[u8], sink: &mut dyn LinkSink) {
+        self.wants_text = sink.wants_text();
         while let Some((byte, rest)) = bytes.split_first() {
             bytes = match self.state {
                 State::Text => self.text(bytes, sink),
+                State::TagName => self.tag_name(bytes, sink),
+                State::BeforeAttribute => self.before_attribute(bytes, sink),
+                State::AttributeName => self.attribute_name(bytes),
+                State::Value(quote) => self.value(bytes, quote),
+                State::Bogus => self.skip_to(b'>', State::Text, bytes),
+                State::Comment(Comment::Inside) => {
+                    self.skip_to(b'-', State::Comment(Comment::EndDash), bytes)
+                }
                 State::Raw(raw) => self.raw_text(raw, bytes, sink),
-                // What is between quotes and does not matter is passed over as a whole.
-                State::Value(quote) if quote != 0 && self.tag.attribute == Attribute::Other => {
-                    let end = bytes.iter().position(|byte| *byte == quote);
-                    if end.is_some() {
-                        self.state = State::AfterValue;
-                    }
-                    let used = end.map_or(bytes.len(), |end| end + 1);
-                    bytes.get(used..).unwrap_or_default()
-                }
-                _ => {
-                    let used = self.push(*byte, sink);
-                    if used { rest } else { bytes }
-                }
+                _ => match self.push(*byte) {
+                    true => rest,
+                    false => bytes,
+                },
             };
         }
     }
@@ -124,21 +127,42 @@ impl<'a> LinkReader<'a> {
 
     /// Passes over text up to a tag; what is left.
     fn text<'b>(&mut self, bytes: &'b [u8], sink: &mut dyn LinkSink) -> &'b [u8] {
-        let end = bytes.iter().position(|byte| *byte == b'<');
+        let end = find(bytes, b'<');
         let text = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
-        if !text.is_empty() {
+        if self.wants_text && !text.is_empty() {
             sink.text(TextPlace::Body, text);
             if self.open.is_some() {
                 self.anchor.take(text);
             }
         }
-        match end {
-            Some(end) => {
-                self.state = State::TagOpen;
-                bytes.get(end + 1..).unwrap_or_default()
+        let Some(end) = end else {
+            return &[];
+        };
+        let rest = bytes.get(end + 1..).unwrap_or_default();
+        // As a rule a tag follows, and not at the end of a piece.
+        match rest {
+            [b'/', name @ ..] if name.first().is_some_and(u8::is_ascii_alphabetic) => {
+                self.begin_tag(true);
+                self.tag_name(name, sink)
             }
-            None => &[],
+            [first, ..] if first.is_ascii_alphabetic() => {
+                self.begin_tag(false);
+                self.tag_name(rest, sink)
+            }
+            _ => {
+                self.state = State::TagOpen;
+                rest
+            }
         }
+    }
+
+    /// Passes over all up to this byte, behind which it is in that state; what is left.
+    fn skip_to<'b>(&mut self, end: u8, then: State, bytes: &'b [u8]) -> &'b [u8] {
+        let Some(end) = find(bytes, end) else {
+            return &[];
+        };
+        self.state = then;
+        bytes.get(end + 1..).unwrap_or_default()
     }
 
     /// Passes over text that is no markup; what is left.
@@ -148,11 +172,12 @@ impl<'a> LinkReader<'a> {
         bytes: &'b [u8],
         sink: &mut dyn LinkSink,
     ) -> &'b [u8] {
-        let (text, rest) = bytes.split_at_checked(raw.plain(bytes)).unwrap_or_default();
-        if raw.element() == Element::Title && !text.is_empty() {
+        let (text, rest) = bytes.split_at_checked(raw.skip(bytes)).unwrap_or_default();
+        if self.wants_text && raw.element() == Element::Title && !text.is_empty() {
             sink.text(TextPlace::Title, text);
         }
         let Some((byte, after)) = rest.split_first() else {
+            self.state = State::Raw(raw);
             return &[];
         };
         if raw.push(*byte) {
@@ -165,11 +190,10 @@ impl<'a> LinkReader<'a> {
         after
     }
 
-    /// Takes a byte of markup; false if it has to be read again in the state that it has led to.
-    fn push(&mut self, byte: u8, sink: &mut dyn LinkSink) -> bool {
+    /// Takes a byte between two stretches of markup; false if it has to be read again in the state
+    /// that it has led to.
+    fn push(&mut self, byte: u8) -> bool {
         match self.state {
-            // These two are passed over in `update`.
-            State::Text | State::Raw(_) => {}
             State::TagOpen => match byte {
                 b'!' => self.state = State::Declaration,
                 b'/' => self.state = State::EndTagOpen,
@@ -188,33 +212,11 @@ impl<'a> LinkReader<'a> {
                     return false;
                 }
             },
-            State::TagName if !(is_space(byte) || matches!(byte, b'/' | b'>')) => {
-                self.tag.word.push(byte);
-            }
-            State::TagName => {
-                self.tag_named(sink);
-                self.state = State::BeforeAttribute;
-                return false;
-            }
-            State::BeforeAttribute => return self.before_attribute(byte, sink),
-            State::AttributeName => match byte {
-                b'=' | b'/' | b'>' => {
-                    self.tag.attribute_named();
-                    self.state = State::AfterAttributeName;
-                    return false;
-                }
-                _ if is_space(byte) => {
-                    self.tag.attribute_named();
-                    self.state = State::AfterAttributeName;
-                }
-                _ => self.tag.word.push(byte),
-            },
             State::AfterAttributeName => match byte {
                 b'=' => self.state = State::BeforeValue,
                 _ if is_space(byte) => {}
                 _ => {
-                    self.tag.value_ended(self.agent);
-                    self.state = State::BeforeAttribute;
+                    self.end_value();
                     return false;
                 }
             },
@@ -227,17 +229,6 @@ impl<'a> LinkReader<'a> {
                     return false;
                 }
             },
-            State::Value(quote) => return self.value(byte, quote),
-            State::AfterValue => {
-                self.tag.value_ended(self.agent);
-                self.state = State::BeforeAttribute;
-                return false;
-            }
-            State::SelfClosing => {
-                // Whether it is `>` or not: only the slash was of no use.
-                self.state = State::BeforeAttribute;
-                return false;
-            }
             State::Declaration if byte == b'-' => self.state = State::DeclarationDash,
             State::DeclarationDash if byte == b'-' => {
                 self.state = State::Comment(Comment::Start);
@@ -246,101 +237,203 @@ impl<'a> LinkReader<'a> {
                 self.state = State::Bogus;
                 return false;
             }
-            State::Bogus if byte == b'>' => self.state = State::Text,
-            State::Bogus => {}
             State::Comment(place) => self.state = comment(place, byte),
+            // The others are stretches.
+            _ => {}
         }
         true
     }
 
     /// Begins a tag. Always false: the byte that began it is the first of its name.
     fn begin_tag(&mut self, is_end: bool) -> bool {
-        self.tag = HtmlTag::default();
-        self.tag.is_end = is_end;
+        self.tag.begin(is_end);
         self.state = State::TagName;
         false
     }
 
-    fn tag_named(&mut self, sink: &mut dyn LinkSink) {
-        self.tag.named();
-        sink.text_ends();
+    /// Takes the name of a tag; what is left.
+    fn tag_name<'b>(&mut self, bytes: &'b [u8], sink: &mut dyn LinkSink) -> &'b [u8] {
+        let ends = |byte: &u8| *byte <= b'>' && (matches!(byte, b'/' | b'>') || is_space(*byte));
+        let (name, rest) = split_before(bytes, ends);
+        if rest.is_empty() {
+            self.tag.word.extend(name);
+            return rest;
+        }
+        self.tag.named(name);
+        if self.wants_text {
+            sink.text_ends();
+        }
         // The window is needed for another link, or the anchor has ended.
         let element = self.tag.element;
         if element == Element::A || element.has_link() && !self.tag.is_end {
             self.close_anchor(sink);
             self.window.clear();
         }
+        self.before_attribute(rest, sink)
     }
 
-    fn before_attribute(&mut self, byte: u8, sink: &mut dyn LinkSink) -> bool {
+    /// Looks for the next attribute, or the end of the tag; what is left.
+    fn before_attribute<'b>(&mut self, bytes: &'b [u8], sink: &mut dyn LinkSink) -> &'b [u8] {
+        self.state = State::BeforeAttribute;
+        // A slash is of no use, whether `>` follows or not.
+        let begins = |byte: &u8| *byte != b'/' && !is_space(*byte);
+        // As a rule the tag ends at once, or one space stands here.
+        let rest = match bytes {
+            [b'>', ..] => bytes,
+            _ => split_before(bytes, begins).1,
+        };
+        let Some((byte, rest)) = rest.split_first() else {
+            return &[];
+        };
+        if *byte == b'>' {
+            self.end_tag(sink);
+            return rest;
+        }
+        self.tag.attribute = Attribute::Other;
+        if !self.tag.has_attributes() {
+            return self.skip_attributes(rest, sink);
+        }
+        self.state = State::AttributeName;
+        self.tag.word.clear();
+        // An equals sign is part of a name here.
+        self.tag.word.push(*byte);
+        self.attribute_name(rest)
+    }
+
+    /// Passes over attributes that mean nothing to us, from behind the first byte of a name on, as
+    /// long as they are written as people write them; what is left.
+    fn skip_attributes<'b>(&mut self, mut bytes: &'b [u8], sink: &mut dyn LinkSink) -> &'b [u8] {
+        loop {
+            let (_, rest) = split_before(bytes, ends_attribute_name);
+            let [b'=', quote @ (b'"' | b'\''), value @ ..] = rest else {
+                self.state = match rest {
+                    [] => State::AttributeName,
+                    _ => State::AfterAttributeName,
+                };
+                return rest;
+            };
+            let Some(end) = find(value, *quote) else {
+                self.state = State::Value(*quote);
+                return &[];
+            };
+            bytes = match value.get(end + 1..).unwrap_or_default() {
+                [b'>', rest @ ..] => {
+                    self.end_tag(sink);
+                    return rest;
+                }
+                [b' ', b'a'..=b'z', rest @ ..] => rest,
+                rest => {
+                    self.state = State::BeforeAttribute;
+                    return rest;
+                }
+            };
+        }
+    }
+
+    /// Takes the name of an attribute; what is left.
+    fn attribute_name<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let (name, rest) = split_before(bytes, ends_attribute_name);
+        if self.tag.has_attributes() {
+            self.tag.word.extend(name);
+        }
+        if rest.is_empty() {
+            return rest;
+        }
+        self.tag.attribute_named();
+        self.state = State::AfterAttributeName;
+        match rest {
+            [b'=', quote @ (b'"' | b'\''), rest @ ..] => {
+                self.state = State::Value(*quote);
+                self.value(rest, *quote)
+            }
+            _ => rest,
+        }
+    }
+
+    /// Takes a stretch of a value; what is left.
+    fn value<'b>(&mut self, bytes: &'b [u8], quote: u8) -> &'b [u8] {
+        let matters = self.tag.attribute != Attribute::Other;
+        if matters && self.tag.reference.is_inside() {
+            return self.reference(bytes);
+        }
+        let (kept, rest) = match (matters, quote) {
+            (false, 1..) => split_found(bytes, quote),
+            (false, 0) => split_before(bytes, ends_bare_value),
+            // Letters are above them all.
+            (true, 1..) => split_before(bytes, |byte| {
+                *byte <= b'\'' && (*byte == quote || matches!(byte, b'&' | 0))
+            }),
+            (true, 0) => split_before(bytes, |byte| {
+                ends_bare_value(byte) || matches!(byte, b'&' | 0)
+            }),
+        };
+        if matters {
+            self.keep(kept);
+        }
+        let Some((byte, after)) = rest.split_first() else {
+            return rest;
+        };
         match byte {
-            b'/' => self.state = State::SelfClosing,
-            b'>' => self.end_tag(sink),
-            _ if is_space(byte) => {}
+            b'&' => self.tag.reference.begin(),
+            0 => self.keep("\u{fffd}".as_bytes()),
             _ => {
-                self.tag.word.clear();
-                self.tag.attribute = Attribute::Other;
-                // An equals sign is part of a name here.
-                self.tag.word.push(byte);
-                self.state = State::AttributeName;
+                self.end_value();
+                // What ends a value without quotes is no part of it.
+                return if quote == 0 { rest } else { after };
             }
         }
-        true
+        after
     }
 
-    fn value(&mut self, byte: u8, quote: u8) -> bool {
-        if self.tag.reference.is_inside() {
-            let mut decoded = Decoded::default();
-            let mut reference = self.tag.reference;
-            let step = reference.push(byte, &mut |byte| decoded.push(byte));
-            self.tag.reference = reference;
-            decoded.bytes().iter().for_each(|byte| self.keep(*byte));
-            return step == ReferenceStep::Inside || step == ReferenceStep::Done { used: true };
+    /// Takes a byte of a reference; what is left.
+    fn reference<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let Some((byte, rest)) = bytes.split_first() else {
+            return bytes;
+        };
+        let mut decoded = Decoded::default();
+        let step = (self.tag.reference).push(*byte, &mut |byte| decoded.push(byte));
+        self.keep(decoded.bytes());
+        match step {
+            ReferenceStep::Done { used: false } => bytes,
+            ReferenceStep::Inside | ReferenceStep::Done { used: true } => rest,
         }
-        match (byte, quote) {
-            (b'&', _) => self.tag.reference.begin(),
-            (b'>', 0) => {
-                self.state = State::AfterValue;
-                return false;
-            }
-            (_, 0) if is_space(byte) => self.state = State::AfterValue,
-            (_, 1..) if byte == quote => self.state = State::AfterValue,
-            (0, _) => "\u{fffd}".bytes().for_each(|byte| self.keep(byte)),
-            _ => self.keep(byte),
-        }
-        true
     }
 
-    /// Keeps a byte of a value that matters.
-    fn keep(&mut self, byte: u8) {
+    /// An attribute has ended.
+    fn end_value(&mut self) {
+        self.tag.value_ended(self.agent);
+        self.state = State::BeforeAttribute;
+    }
+
+    /// Keeps bytes of a value that matters.
+    fn keep(&mut self, bytes: &[u8]) {
         match self.tag.attribute {
-            Attribute::Other => {}
-            Attribute::Href => self.window.take(byte),
-            _ => self.tag.value_byte(byte, self.agent),
+            Attribute::Href => self.window.take(bytes),
+            _ => self.tag.take_value(bytes, self.agent),
         }
     }
 
     /// A tag is complete.
     fn end_tag(&mut self, sink: &mut dyn LinkSink) {
         self.state = State::Text;
-        let tag = self.tag;
+        let tag = &self.tag;
         if tag.is_end {
             return;
         }
+        let is_nofollow = tag.relations.has(Relations::NOFOLLOW);
         match tag.element {
             Element::A if tag.has(Attribute::Href) => {
                 self.window.tidy();
-                self.open = Some(tag.relations.has(Relations::NOFOLLOW));
+                self.open = Some(is_nofollow);
             }
             Element::Area if tag.has(Attribute::Href) => {
                 self.window.tidy();
-                let nofollow = tag.relations.has(Relations::NOFOLLOW);
-                self.found(LinkKind::Area, nofollow, sink);
+                self.found(LinkKind::Area, is_nofollow, sink);
             }
             Element::Link if tag.has(Attribute::Href) => {
                 self.window.tidy();
-                if let Some(kind) = kind(&tag) {
-                    self.found(kind, tag.relations.has(Relations::NOFOLLOW), sink);
+                if let Some(kind) = kind(tag) {
+                    self.found(kind, is_nofollow, sink);
                 }
             }
             Element::Base if tag.has(Attribute::Href) => self.window.set_base(),
@@ -373,6 +466,27 @@ impl<'a> LinkReader<'a> {
         }
         self.anchor.clear();
     }
+}
+
+/// What stands before the first byte that ends it, and what follows from there on.
+#[inline(always)] // With the closure, it is a loop of some instructions.
+fn split_before(bytes: &[u8], ends: impl Fn(&u8) -> bool) -> (&[u8], &[u8]) {
+    let end = bytes.iter().position(ends).unwrap_or(bytes.len());
+    bytes.split_at_checked(end).unwrap_or_default()
+}
+
+/// The same for one byte, which may be far away.
+fn split_found(bytes: &[u8], end: u8) -> (&[u8], &[u8]) {
+    let end = find(bytes, end).unwrap_or(bytes.len());
+    bytes.split_at_checked(end).unwrap_or_default()
+}
+
+fn ends_attribute_name(byte: &u8) -> bool {
+    *byte <= b'>' && (matches!(byte, b'=' | b'/' | b'>') || is_space(*byte))
+}
+
+fn ends_bare_value(byte: &u8) -> bool {
+    *byte <= b'>' && (*byte == b'>' || is_space(*byte))
 }
 
 /// What a reference came to: the name that it has, and a `&`, at most.

@@ -65,6 +65,8 @@ pub use crate::fetch::robots::Directives;
 pub use anchor::ANCHOR;
 pub use candidates::{Candidate, Candidates, Placement};
 pub use config::DiscoverySettings;
+#[cfg(feature = "probe")]
+pub(crate) use digest::part_of;
 pub use digest::{branch_digest, digest, directory_digest};
 pub use doorkeeper::Doorkeeper;
 pub use frontier::{Frontier, FrontierMemory, FrontierSettings, Target, VisitPurpose};

@@ -4,6 +4,7 @@
 //! it may hold a script of its own, whose end tag does not count.
 
 use super::tag::Element;
+use crate::fetch::ascii::find;
 
 /// How deep a script is in what looks like a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,16 +57,27 @@ impl RawText {
         self.element
     }
 
-    /// So many bytes are nothing but text, and need not be pushed.
-    pub(super) fn plain(&self, bytes: &[u8]) -> usize {
-        if self.place != Place::Text || self.escape != Escape::No {
+    /// Passes over bytes that are nothing but text, and need not be pushed: so many.
+    pub(super) fn skip(&mut self, bytes: &[u8]) -> usize {
+        if self.place != Place::Text {
             return 0;
         }
         if self.element == Element::PlainText {
             return bytes.len();
         }
-        let end = bytes.iter().position(|byte| *byte == b'<');
-        end.unwrap_or(bytes.len())
+        let end = match self.escape {
+            Escape::No => find(bytes, b'<'),
+            // What may end a comment counts.
+            Escape::Once | Escape::Twice => {
+                let counts = |byte: &u8| matches!(byte, b'<' | b'-' | b'>');
+                bytes.iter().position(counts)
+            }
+        };
+        let skipped = end.unwrap_or(bytes.len());
+        if skipped > 0 {
+            self.dashes = 0;
+        }
+        skipped
     }
 
     /// Takes a byte; true if it stands behind the name of the element's end tag, which it is no

@@ -42,23 +42,52 @@ const ELEMENTS: &[(&str, Element)] = &[
     ("plaintext", Element::PlainText),
 ];
 
-impl Element {
-    pub(super) fn of(name: &Word) -> Self {
-        let text = name.text();
-        // Most tags are none of ours, and few of those begin like one.
-        if !matches!(
-            text.first(),
-            Some(b'a' | b'b' | b'i' | b'l'..=b'n' | b'p' | b's' | b't' | b'x')
-        ) {
-            return Self::Other;
+/// First and second letters of names that are longer than two: a bit for each.
+const BEGINNINGS: [u32; 2] = {
+    let mut letters = [0; 2];
+    let mut at = 0;
+    while at < ELEMENTS.len() {
+        let name = ELEMENTS[at].0.as_bytes();
+        if name.len() > 2 {
+            letters[0] |= 1 << (name[0] & 31);
+            letters[1] |= 1 << (name[1] & 31);
         }
-        let known = ELEMENTS.iter().find(|(known, _)| known.as_bytes() == text);
+        at += 1;
+    }
+    letters
+};
+
+/// Is a text this word, in either case?
+fn is_word(word: &str, text: &[u8]) -> bool {
+    word.len() == text.len() && text.eq_ignore_ascii_case(word.as_bytes())
+}
+
+impl Element {
+    /// The element of a name in either case.
+    pub(super) fn of(name: &[u8]) -> Self {
+        // Most tags are none of ours: they are too short for it, or begin like none.
+        match name {
+            [b'a' | b'A'] => return Self::A,
+            [first, second, _, ..] => {
+                let [ones, others] = BEGINNINGS;
+                if ones >> (first & 31) & others >> (second & 31) & 1 == 0 {
+                    return Self::Other;
+                }
+            }
+            _ => return Self::Other,
+        }
+        let known = ELEMENTS.iter().find(|(known, _)| is_word(known, name));
         known.map_or(Self::Other, |(_, element)| *element)
     }
 
     pub(super) fn name(self) -> &'static str {
         let known = ELEMENTS.iter().find(|(_, element)| *element == self);
         known.map_or("", |(name, _)| name)
+    }
+
+    /// Has it attributes that mean something to us?
+    fn has_attributes(self) -> bool {
+        self.has_link() || self == Self::Meta
     }
 
     /// Is its content no markup?
@@ -154,21 +183,48 @@ impl HtmlTag {
         self.seen & attribute as u8 != 0
     }
 
-    /// The name of the tag has ended.
-    pub(super) fn named(&mut self) {
-        self.element = Element::of(&self.word);
+    /// Do its attributes have to be read?
+    pub(super) fn has_attributes(&self) -> bool {
+        !self.is_end && self.element.has_attributes()
+    }
+
+    /// A tag begins. No reference goes on behind the end of the one before it.
+    pub(super) fn begin(&mut self, is_end: bool) {
+        self.is_end = is_end;
+        self.element = Element::Other;
+        self.word.clear();
+        self.attribute = Attribute::Other;
+        self.seen = 0;
+        self.relations = Relations::default();
+        self.directives = Directives::default();
+        self.is_for_robots = false;
+        self.media = Media::default();
+    }
+
+    /// The name of the tag has ended with these letters.
+    pub(super) fn named(&mut self, end: &[u8]) {
+        if self.word.is_empty() {
+            self.element = Element::of(end);
+            return;
+        }
+        // It came in pieces.
+        self.word.extend(end);
+        self.element = Element::of(self.word.text());
         self.word.clear();
     }
 
     /// The name of an attribute has ended.
     pub(super) fn attribute_named(&mut self) {
+        if !self.has_attributes() {
+            return;
+        }
         let attribute = match (self.element, self.word.text()) {
-            _ if self.is_end => Attribute::Other,
-            (element, b"href") if element.has_link() => Attribute::Href,
-            (Element::A | Element::Area | Element::Link, b"rel") => Attribute::Rel,
-            (Element::Link, b"type") => Attribute::Type,
             (Element::Meta, b"name") => Attribute::Name,
             (Element::Meta, b"content") => Attribute::Content,
+            (Element::Meta, _) => Attribute::Other,
+            (_, b"href") => Attribute::Href,
+            (Element::A | Element::Area | Element::Link, b"rel") => Attribute::Rel,
+            (Element::Link, b"type") => Attribute::Type,
             _ => Attribute::Other,
         };
         self.attribute = if self.has(attribute) {
@@ -180,23 +236,27 @@ impl HtmlTag {
         self.word.clear();
     }
 
-    /// Takes a byte of the value of an attribute that is a list of words. `agent` is our name.
-    pub(super) fn value_byte(&mut self, byte: u8, agent: &str) {
-        let ends_word = match self.attribute {
-            Attribute::Rel => is_space(byte),
-            Attribute::Content => is_space(byte) || byte == b',',
-            _ => false,
-        };
-        if ends_word {
-            self.word_ended(agent);
-        } else {
-            self.word.push(byte);
+    /// Takes bytes of the value of an attribute that is a list of words. `agent` is our name.
+    pub(super) fn take_value(&mut self, bytes: &[u8], agent: &str) {
+        for byte in bytes {
+            let ends_word = match self.attribute {
+                Attribute::Rel => is_space(*byte),
+                Attribute::Content => is_space(*byte) || *byte == b',',
+                _ => false,
+            };
+            if ends_word {
+                self.word_ended(agent);
+            } else {
+                self.word.push(*byte);
+            }
         }
     }
 
     /// The value has ended.
     pub(super) fn value_ended(&mut self, agent: &str) {
-        self.word_ended(agent);
+        if self.attribute != Attribute::Other {
+            self.word_ended(agent);
+        }
         self.attribute = Attribute::Other;
     }
 

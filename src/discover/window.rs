@@ -1,5 +1,7 @@
 //! The window that links pass through.
 
+use crate::fetch::ascii::find;
+
 /// Longest link that is read; longer ones are left out.
 pub const LONGEST_LINK: usize = 256;
 /// Longest `base` that is read; links of a page with a longer one are left out.
@@ -46,20 +48,34 @@ impl LinkWindow {
         fits.then_some((self.has_base.then_some(base), href))
     }
 
-    /// Takes a byte of a link. Browsers leave out line ends and tabs anywhere, and control characters and spaces before.
-    pub(super) fn take(&mut self, byte: u8) {
-        if matches!(byte, b'\t' | b'\n' | b'\r') || byte <= b' ' && self.length == 0 {
+    /// Takes bytes of a link. Browsers leave out line ends and tabs anywhere, and control characters
+    /// and spaces before.
+    pub(super) fn take(&mut self, bytes: &[u8]) {
+        let start = usize::from(self.base + self.length);
+        let end = usize::from(self.base) + LONGEST_LINK;
+        let room = self.bytes.get_mut(start..end).unwrap_or_default();
+        if bytes.iter().all(|byte| *byte > b' ') {
+            room.iter_mut()
+                .zip(bytes)
+                .for_each(|(to, from)| *to = *from);
+            self.long |= bytes.len() > room.len();
+            self.length += bytes.len().min(room.len()) as u16;
             return;
         }
-        let at = usize::from(self.base + self.length);
-        match self.bytes.get_mut(at) {
-            Some(slot) if usize::from(self.length) < LONGEST_LINK => {
-                *slot = byte;
-                self.length += 1;
+        let mut slots = room.iter_mut();
+        let mut has_begun = self.length > 0;
+        for byte in bytes {
+            if *byte <= b' ' && (!has_begun || matches!(byte, b'\t' | b'\n' | b'\r')) {
+                continue;
             }
-            // Spaces at the end do not count.
-            _ => self.long |= byte > b' ',
+            has_begun = true;
+            match slots.next() {
+                Some(slot) => *slot = *byte,
+                // Spaces at the end do not count.
+                None => self.long |= *byte > b' ',
+            }
         }
+        self.length = (LONGEST_LINK - slots.len()) as u16;
     }
 
     /// Leaves out control characters and spaces at the end; backslashes are slashes before a query,
@@ -70,6 +86,9 @@ impl LinkWindow {
         let link = self.bytes.get_mut(start..end).unwrap_or_default();
         let kept = link.iter().rposition(|byte| *byte > b' ');
         self.length = kept.map_or(0, |last| last + 1) as u16;
+        if find(link, b'\\').is_none() {
+            return;
+        }
         let path = link
             .iter_mut()
             .take_while(|byte| !matches!(**byte, b'?' | b'#'));

@@ -23,6 +23,17 @@ impl Word {
         self.length = (self.length + 1).min(LONGEST as u8 + 1);
     }
 
+    /// Takes letters that stand together.
+    pub(super) fn extend(&mut self, letters: &[u8]) {
+        let room = self.letters.get_mut(usize::from(self.length)..);
+        let room = room.unwrap_or_default().iter_mut();
+        for (slot, letter) in room.zip(letters) {
+            *slot = letter.to_ascii_lowercase();
+        }
+        let length = usize::from(self.length) + letters.len();
+        self.length = length.min(LONGEST + 1) as u8;
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.length == 0
     }

@@ -7,6 +7,7 @@ use core::hash::Hasher as _;
 
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
+use super::ascii::zero_bytes;
 use super::exchange::Body;
 use super::response::Head;
 #[cfg(feature = "filter")]
@@ -242,11 +243,6 @@ fn repeated(marker: &[u8]) -> u32 {
 fn word(bytes: &[u8], at: usize) -> u32 {
     let four = bytes.get(at..).and_then(<[u8]>::first_chunk);
     four.map_or(0, |four| u32::from_le_bytes(*four))
-}
-
-/// Not 0 if a byte of the word is (Mycroft 1987).
-fn zero_bytes(word: u32) -> u32 {
-    word.wrapping_sub(0x0101_0101) & !word & 0x8080_8080
 }
 
 /// How much of `marker` is matched after one more byte: the longest start of it that the text now

@@ -95,13 +95,13 @@ mod exchange;
 mod fingerprint;
 #[cfg(feature = "headers")]
 mod insert;
-#[cfg(any(feature = "discover", feature = "hints"))]
-mod keyed_digest;
+#[cfg(feature = "probe")]
+mod keyed_hash;
 #[cfg(feature = "hints")]
 mod link;
 mod number;
 mod owner_server;
-mod percent;
+pub(crate) mod percent;
 mod redirect;
 mod request;
 mod response;
@@ -112,6 +112,8 @@ mod tee;
 #[cfg(any(feature = "discover", feature = "hints"))]
 mod timestamp;
 mod url;
+#[cfg(feature = "discover")]
+mod url_digest;
 mod validator;
 
 pub use address::is_public;
@@ -126,6 +128,8 @@ pub use exchange::{AnswerKind, Body, FetchError, Fetched, within};
 pub use fingerprint::{Fingerprint, Fingerprinter, Ignore};
 #[cfg(feature = "headers")]
 pub use insert::{Insert, Inserter};
+#[cfg(feature = "probe")]
+pub(crate) use keyed_hash::keyed_hash;
 #[cfg(all(feature = "discover", feature = "hints"))]
 pub(crate) use link::is_feed_type;
 #[cfg(feature = "collect")]
@@ -145,4 +149,6 @@ pub use select::Select;
 #[cfg(feature = "probe")]
 pub(crate) use tee::Tee;
 pub use url::{Scheme, Url, UrlError, UrlHost};
+#[cfg(feature = "discover")]
+pub(crate) use url_digest::keyed_digest_of_directory;
 pub use validator::{Etag, RetryAfter};

@@ -23,6 +23,12 @@ impl<'a> Canonical<'a> {
     pub(crate) const fn new(text: &'a [u8]) -> Self {
         Self { text, slash: false }
     }
+
+    /// Is the text itself what is to come? As a rule it is.
+    #[cfg(feature = "discover")]
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.slash && kinds_of(self.text) & (ILLEGAL | PERCENT) == 0
+    }
 }
 
 impl Iterator for Canonical<'_> {
@@ -83,12 +89,51 @@ pub(crate) fn encoded(octet: u8) -> [u8; 3] {
 
 /// May an octet stand in a path or query as it is?
 pub(crate) fn is_legal(octet: u8) -> bool {
-    octet.is_ascii_graphic()
-        && !matches!(
-            octet,
-            b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}'
-        )
+    kind(octet) & ILLEGAL == 0
 }
+
+/// Kinds of octets that are looked for in URLs, each a bit: what has to be encoded …
+pub(crate) const ILLEGAL: u8 = 1;
+/// … an escape …
+pub(crate) const PERCENT: u8 = 2;
+/// … a dot, which may be all of a segment …
+pub(crate) const DOT: u8 = 4;
+/// … and what ends a scheme, a path, or all that is sent.
+pub(crate) const COLON: u8 = 8;
+pub(crate) const QUESTION: u8 = 16;
+pub(crate) const HASH: u8 = 32;
+/// What ends the name of a parameter.
+pub(crate) const EQUALS: u8 = 64;
+
+/// Which of them a text holds. One look at each octet says what need not be looked for: as a rule,
+/// any of them.
+#[inline(never)] // Once for all callers.
+pub(crate) fn kinds_of(text: &[u8]) -> u8 {
+    text.iter().fold(0, |all, octet| all | kind(*octet))
+}
+
+fn kind(octet: u8) -> u8 {
+    KINDS.get(usize::from(octet)).copied().unwrap_or(ILLEGAL)
+}
+
+static KINDS: [u8; 256] = {
+    let mut kinds = [ILLEGAL; 256];
+    let mut octet = b'!';
+    while octet <= b'~' {
+        kinds[octet as usize] = match octet {
+            b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' => ILLEGAL,
+            b'%' => PERCENT,
+            b'.' => DOT,
+            b':' => COLON,
+            b'?' => QUESTION,
+            b'#' => HASH,
+            b'=' => EQUALS,
+            _ => 0,
+        };
+        octet += 1;
+    }
+    kinds
+};
 
 /// Whether a character means the same encoded or not (RFC 3986 §2.3).
 fn is_unreserved(octet: u8) -> bool {

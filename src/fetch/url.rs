@@ -10,7 +10,9 @@ use core::{fmt, hash};
 
 use super::address::{parse_ipv4, parse_ipv6};
 use super::number::{Decimal, decimal};
-use super::percent::{Canonical, encoded, is_legal};
+use super::percent::{
+    COLON, Canonical, DOT, HASH, ILLEGAL, PERCENT, QUESTION, encoded, is_legal, kinds_of,
+};
 
 /// How a page is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -180,18 +182,52 @@ impl<'a> Url<'a> {
     /// ```
     pub fn join<'o>(&self, reference: &[u8], out: &'o mut [u8]) -> Result<Url<'o>, UrlError> {
         let mut joined = Joined { out, len: 0 };
-        self.write_joined(reference, &mut joined)?;
+        let own_server = self.write_joined(reference, &mut joined)?;
         let Joined { out, len } = joined;
         let text = out
             .get(..len)
             .and_then(|bytes| core::str::from_utf8(bytes).ok())
             .ok_or(UrlError::Host)?;
-        Url::parse(text)
+        match own_server {
+            // What is written is clean, and the rest was read before.
+            Some(path) if len <= Self::MAX_LENGTH => self.with_target(text, path),
+            _ => Url::parse(text),
+        }
     }
 
-    fn write_joined(&self, reference: &[u8], out: &mut Joined<'_>) -> Result<(), UrlError> {
-        let reference = until(trimmed(reference), b"#");
-        let (scheme, relative) = match split_scheme(reference) {
+    /// A URL of the same server, of which this is the text, and the target begins at this byte.
+    fn with_target<'o>(&self, text: &'o str, target: usize) -> Result<Url<'o>, UrlError> {
+        let start = self.scheme.name().len() + 3;
+        let end = start + self.host_text.len();
+        let host_text = text.get(start..end).ok_or(UrlError::Host)?;
+        Ok(Url {
+            host: match self.host {
+                UrlHost::Name(_) => UrlHost::Name(host_text),
+                UrlHost::Address(address) => UrlHost::Address(address),
+            },
+            host_text,
+            target: text.get(target..).ok_or(UrlError::Host)?,
+            ..*self
+        })
+    }
+
+    /// Where the target begins, if the reference leads to this URL's own server.
+    fn write_joined(
+        &self,
+        reference: &[u8],
+        out: &mut Joined<'_>,
+    ) -> Result<Option<usize>, UrlError> {
+        let reference = trimmed(reference);
+        let kinds = kinds_of(reference);
+        let reference = match kinds & HASH {
+            0 => reference,
+            _ => until(reference, b"#"),
+        };
+        let found = match kinds & COLON {
+            0 => None,
+            _ => split_scheme(reference),
+        };
+        let (scheme, relative) = match found {
             Some((scheme, rest)) => (Scheme::named(scheme).ok_or(UrlError::Scheme)?, rest),
             None => (self.scheme, reference),
         };
@@ -200,7 +236,9 @@ impl<'a> Url<'a> {
         if let Some(rest) = relative.strip_prefix(b"//") {
             let authority = until(rest, b"/?");
             out.put(authority)?;
-            return self.write_target(rest.get(authority.len()..).unwrap_or_default(), true, out);
+            let target = rest.get(authority.len()..).unwrap_or_default();
+            self.write_target(target, kinds, true, out)?;
+            return Ok(None);
         }
         if scheme != self.scheme {
             return Err(UrlError::Host);
@@ -210,34 +248,43 @@ impl<'a> Url<'a> {
             out.put(b":")?;
             out.put(<Decimal>::new(self.port).as_bytes())?;
         }
-        self.write_target(relative, false, out)
+        let target = out.len;
+        self.write_target(relative, kinds, false, out)?;
+        Ok(Some(target))
     }
 
-    /// The path and query of a reference; `absolute` if an authority stood before them.
+    /// The path and query of a reference, which holds octets of these kinds; `absolute` if an
+    /// authority stood before them.
     fn write_target(
         &self,
         target: &[u8],
+        kinds: u8,
         absolute: bool,
         out: &mut Joined<'_>,
     ) -> Result<(), UrlError> {
-        let path = until(target, b"?");
+        let path = match kinds & QUESTION {
+            0 => target,
+            _ => until(target, b"?"),
+        };
         let query = target.get(path.len()..).unwrap_or_default();
-        let own_path = until(self.target.as_bytes(), b"?");
-        let own_query = self
-            .target
-            .as_bytes()
-            .get(own_path.len()..)
-            .unwrap_or_default();
         let start = out.len;
+        if path.starts_with(b"/") {
+            out.put_path(start, path, kinds, true)?;
+            return out.put_encoded(query);
+        }
+        let own = self.target.as_bytes();
+        let own_path = until(own, b"?");
+        let own_query = own.get(own_path.len()..).unwrap_or_default();
         if path.is_empty() && !absolute {
-            out.put_path(start, own_path, true)?;
+            out.put_path(start, own_path, kinds_of(own_path), true)?;
             return out.put_encoded(if query.is_empty() { own_query } else { query });
         }
-        if !path.starts_with(b"/") && !absolute {
+        if !absolute {
             let directory = own_path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
-            out.put_path(start, own_path.get(..directory).unwrap_or_default(), false)?;
+            let directory = own_path.get(..directory).unwrap_or_default();
+            out.put_path(start, directory, kinds_of(directory), false)?;
         }
-        out.put_path(start, path, true)?;
+        out.put_path(start, path, kinds, true)?;
         out.put_encoded(query)
     }
 
@@ -483,20 +530,20 @@ fn parse_host(text: &str) -> Option<UrlHost<'_>> {
 
 /// `scheme:rest`, if it is one (RFC 3986 §3.1).
 fn split_scheme(reference: &[u8]) -> Option<(&[u8], &[u8])> {
-    let colon = reference.iter().position(|byte| *byte == b':')?;
-    let scheme = reference.get(..colon)?;
-    let rest = reference.get(colon + 1..)?;
-    let letter = scheme.first()?.is_ascii_alphabetic();
+    if !reference.first()?.is_ascii_alphabetic() {
+        return None;
+    }
     let legal = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-    (letter && scheme.iter().all(legal)).then_some((scheme, rest))
+    let end = reference.iter().position(|byte| !legal(byte))?;
+    let (scheme, rest) = reference.split_at_checked(end)?;
+    Some((scheme, rest.strip_prefix(b":")?))
 }
 
 /// What stands before the first of `ends`.
 #[inline(never)]
-fn until<'t>(text: &'t [u8], ends: &[u8]) -> &'t [u8] {
-    text.split(|byte| ends.contains(byte))
-        .next()
-        .unwrap_or_default()
+fn until<'t, const N: usize>(text: &'t [u8], ends: &[u8; N]) -> &'t [u8] {
+    let end = text.iter().position(|byte| ends.contains(byte));
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
 /// Hands `text` to `put`, bytes that may not stand in a URL encoded.
@@ -543,11 +590,23 @@ impl Joined<'_> {
     }
 
     /// Appends the segments of a path, resolving `.` and `..` on the way (§5.2.4) but never above
-    /// `start`, where the path begins. `ends` if nothing follows: then a last dot segment leaves
-    /// its slash.
-    fn put_path(&mut self, start: usize, path: &[u8], ends: bool) -> Result<(), UrlError> {
+    /// `start`, where the path begins. It holds octets of these kinds at most. `ends` if nothing
+    /// follows: then a last dot segment leaves its slash.
+    fn put_path(
+        &mut self,
+        start: usize,
+        path: &[u8],
+        kinds: u8,
+        ends: bool,
+    ) -> Result<(), UrlError> {
         if path.is_empty() {
             return Ok(());
+        }
+        if kinds & (ILLEGAL | PERCENT) == 0 && (kinds & DOT == 0 || !has_dot_segment(path)) {
+            if !path.starts_with(b"/") {
+                self.put(b"/")?;
+            }
+            return self.put(path);
         }
         let mut segments = path
             .strip_prefix(b"/")
@@ -573,6 +632,11 @@ impl Joined<'_> {
         }
         Ok(())
     }
+}
+
+/// Has a path a segment that begins with a dot? More than that may be needed for it to be one.
+fn has_dot_segment(path: &[u8]) -> bool {
+    path.starts_with(b".") || path.windows(2).any(|two| two == b"/.")
 }
 
 /// 1 for `.`, 2 for `..`, 0 for other segments; a dot may be spelt `%2e`.

@@ -118,7 +118,9 @@ impl PageMemory {
     /// Has it the same content as another page?
     #[cfg(feature = "discover")]
     pub(super) fn is_copy_of(&self, other: &Self) -> bool {
-        !self.is_new() && self.version() == other.version()
+        let [low, high] = self.version();
+        let [other_low, other_high] = other.version();
+        !self.is_new() && low == other_low && high == other_high
     }
 
     /// A kept connection was lost before an answer.

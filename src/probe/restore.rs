@@ -7,10 +7,10 @@ use super::redirects::Subject;
 use super::setup::Setup;
 use super::visit::restored_move;
 use super::{Board, Event, State};
-use crate::fetch::Scheme;
 use crate::fetch::robots::{Access, HostRobots};
+use crate::fetch::{Scheme, keyed_hash};
 use crate::scheduler::{HostMemo, PageSettings};
-use crate::store::{HostRecord, NOWHERE, PageRecord, Partition, Record, Root, Store, hash};
+use crate::store::{HostRecord, NOWHERE, PageRecord, Partition, Record, Root, Store};
 use crate::time::{Duration, Instant};
 
 /// What was found in the store.
@@ -252,7 +252,7 @@ impl State<'_> {
     fn resume_move(&mut self, page: u16, setup: &Setup<'_>, now: Instant) {
         let present = self.clock.stamp(now, now).seconds();
         let drawn = u64::from(page) << 32 | u64::from(present);
-        let drawn = || hash(&setup.config.key, &drawn.to_le_bytes());
+        let drawn = || keyed_hash(&setup.config.key, &drawn.to_le_bytes());
         self.known.redirects.resume(page, drawn);
     }
 

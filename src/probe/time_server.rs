@@ -5,9 +5,8 @@ use core::pin::pin;
 
 use super::{Board, Event, Probe, TimeSource};
 use crate::catalog::TimeServer;
-use crate::fetch::{Resolve, literal, within};
+use crate::fetch::{Resolve, keyed_hash, literal, within};
 use crate::sntp::{NoTime, PACKET, PATIENCE, TimeClient};
-use crate::store::hash;
 use crate::time::Duration;
 
 /// The time between two looks whether the network is there.
@@ -103,7 +102,7 @@ impl<B: Board> Timekeeping<'_, '_, B> {
     /// A number that is another one at each moment.
     fn nonce(&self, random: u64) -> u64 {
         let both = u128::from(random) << 64 | u128::from(self.probe.board.now().as_micros());
-        hash(&self.probe.setup.config.key, &both.to_le_bytes())
+        keyed_hash(&self.probe.setup.config.key, &both.to_le_bytes())
     }
 
     /// One request, from the name to the answer. *Cancellation*: safe.

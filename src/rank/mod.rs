@@ -21,6 +21,7 @@
 mod bank;
 mod location;
 mod measure;
+mod packed;
 mod ranking;
 mod replacement;
 mod topic;

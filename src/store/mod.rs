@@ -134,7 +134,6 @@ mod sector;
 mod texts;
 
 pub use moved::MoveRecord;
-pub(crate) use record::hash;
 pub use record::{
     HostRecord, PageRecord, RECORD, Record, RecordError, Root, Stamp, VERSION, identity,
 };

@@ -2,10 +2,8 @@
 
 use core::fmt;
 
-use siphasher::sip::SipHasher13;
-
 use crate::fetch::robots::Access;
-use crate::fetch::{Etag, Scheme};
+use crate::fetch::{Etag, Scheme, keyed_hash};
 use crate::learn::{Estimate, Trust};
 
 use super::moved::MoveRecord;
@@ -151,11 +149,5 @@ impl core::error::Error for RecordError {}
 /// How a page or a host is known in flash: a hash of its URL or name under the device's key. So a
 /// list may change around it, and what another device has learnt means nothing here.
 pub fn identity(key: &[u8; 16], name: &str) -> u64 {
-    hash(key, name.as_bytes())
-}
-
-/// What nobody without the key can tell. Not once for every caller: it takes 900 bytes.
-#[inline(never)]
-pub(crate) fn hash(key: &[u8; 16], bytes: &[u8]) -> u64 {
-    SipHasher13::new_with_key(key).hash(bytes)
+    keyed_hash(key, name.as_bytes())
 }

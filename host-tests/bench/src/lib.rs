@@ -65,6 +65,7 @@ pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
         progress.begin("bench wire");
         rows.extend(wire::rows(install)?);
         rows.extend(collecting::rows(install)?);
+        rows.extend(discovery::rows(install)?);
         progress.begin("bench host");
         say("host figures: processor time of one thread; clocks are noisy, compare ratios");
         rows.extend(computer::rows(&[])?);
@@ -167,17 +168,17 @@ pub fn beside_peers() -> Result<()> {
     page::write_peers(&text)
 }
 
-/// Measures what finding pages takes in instructions, prints it, and holds what reads sitemaps and
-/// feeds to its limits. Where other rows miss theirs, the table says so; [`discovery()`] fails for
-/// them.
+/// Measures what finding pages takes in instructions and in memory, prints it, and holds each figure
+/// to its limit, or to what was reached where that is missed.
 ///
 /// # Errors
-/// It cannot be measured, or a reader exceeds its limit.
+/// It cannot be measured, or exceeds what it has to keep.
 pub fn readers(install: bool) -> Result<()> {
     setup::qemu(install)?;
     let mut rows = discovery::instructions(install)?;
+    rows.extend(discovery::memory());
     beside_bar(|| print!("{}", table(&rows, &[])));
-    rows.retain(|row| row.room == discovery::FEED);
+    discovery::hold_missed(&mut rows);
     within_limits(&rows)
 }
 

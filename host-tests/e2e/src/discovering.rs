@@ -15,7 +15,7 @@ use dunlin_host::lists::discovery::Wanted;
 use dunlin_tools::firmware::budgets::DISCOVER;
 use dunlin_tools::qemu::crawl::Crawl;
 use dunlin_tools::qemu::list::{LOOPBACK, listing, options};
-use dunlin_tools::web::changing::DAY;
+use dunlin_tools::web::changing::{Changing, DAY, World};
 use dunlin_tools::web::{Answer, Hit, Web, shortest_gap};
 
 use crate::{show, trace};
@@ -35,6 +35,11 @@ pub struct Setting {
     /// By how much less may be held than the simulator holds after as many visits; `None` where
     /// there are too few of them.
     pub behind: Option<f64>,
+    /// Seconds between two changes of the busiest page and of the quietest one.
+    pub changes: (f64, f64),
+    /// The least share of the freshness that the budget allows, less what explores, in the second
+    /// half of the run.
+    pub fresh: f64,
 }
 
 /// A run of half a minute.
@@ -47,6 +52,8 @@ pub const SHORT: Setting = Setting {
     visits: None,
     share: 0.65,
     behind: None,
+    changes: (4.0, 120.0),
+    fresh: 0.9,
 };
 /// Ten visits a place.
 pub const LONG: Setting = Setting {
@@ -58,6 +65,8 @@ pub const LONG: Setting = Setting {
     visits: Some(10),
     share: 0.70,
     behind: Some(0.05),
+    changes: (30.0, 900.0),
+    fresh: 0.97,
 };
 
 /// The firmware that discovers, beside the other.
@@ -75,10 +84,12 @@ fn is_denied(page: usize) -> bool {
 struct Site {
     graph: Graph,
     by_address: HashMap<(String, String), usize>,
+    /// When each page changes.
+    changing: Vec<Changing>,
 }
 
 impl Site {
-    fn new(graph: Graph) -> Self {
+    fn new(graph: Graph, setting: &Setting) -> Self {
         let pages = 0..graph.len();
         let by_address = pages
             .filter_map(|page| {
@@ -87,7 +98,24 @@ impl Site {
                 Some(((host.to_owned(), format!("/{path}")), page))
             })
             .collect();
-        Self { graph, by_address }
+        let (busiest, quietest) = setting.changes;
+        let seconds = f64::from(setting.seconds) + 60.0;
+        let (pages, hosts) = (setting.pages, setting.hosts);
+        let world = World::between(busiest, quietest, pages, hosts, seconds, 5);
+        let mut changing = world.pages;
+        for (page, changes) in changing.iter_mut().enumerate() {
+            let (host, path) = address(graph.url(page));
+            changes.host = host
+                .trim_matches(|letter: char| !letter.is_ascii_digit())
+                .parse()
+                .unwrap_or(0);
+            changes.path = path;
+        }
+        Self {
+            graph,
+            by_address,
+            changing,
+        }
     }
 
     fn page(&self, hit: &Hit) -> Option<usize> {
@@ -130,7 +158,11 @@ impl Site {
             0 => "<a href=/cal/1>calendar</a><a href=/?PHPSESSID=1>again</a>",
             _ => "",
         };
-        Answer::page(&format!("<title>{page}</title>{links}{trap}"))
+        let version = self
+            .changing
+            .get(page)
+            .map_or(0, |page| page.version(hit.at));
+        Answer::page(&format!("<title>{page}</title>{links}{trap}<p>{version}"))
     }
 }
 
@@ -168,7 +200,7 @@ fn simulated(graph: &Graph, setting: &Setting, visits: usize) -> f64 {
 /// The best pages are held, traps are not, and nobody is asked too soon or against its will.
 pub fn holds_the_best(elf: &Path, setting: &Setting) -> Result<()> {
     let shape = Shape::new(setting.pages, setting.hosts);
-    let site = Arc::new(Site::new(generate(&shape, 11)));
+    let site = Arc::new(Site::new(generate(&shape, 11), setting));
     let serving = Arc::clone(&site);
     let web = Web::start(move |hit| serving.answer(hit, hit.port))?;
     let fronts: Vec<String> = (0..setting.hosts)
@@ -189,10 +221,22 @@ pub fn holds_the_best(elf: &Path, setting: &Setting) -> Result<()> {
     options.per_day = per_second.map(|rate| rate * DAY);
     let elf = firmware(elf);
     let crawl = Crawl::new(&elf, &listing, &options, setting.seconds);
-    let report = crawl.run(|line| trace(line))?;
+    let mut admitted = HashMap::new();
+    let report = crawl.run(|line| {
+        trace(line);
+        if let Some((_, url)) = line
+            .message
+            .strip_prefix("admitted ")
+            .and_then(|rest| rest.split_once("url="))
+        {
+            admitted.insert(url.to_owned(), web.now());
+        }
+    })?;
+    let end = web.now();
     let held = crawl.collection(&report)?;
     let log = web.log();
     judge(&site, setting, &held, &log)?;
+    judge_freshness(&site, setting, &held, &admitted, &log, end)?;
     let summary = &report.summary;
     ensure!(
         summary.found > 0 && summary.admitted > 0 && summary.replaced > 0,
@@ -202,6 +246,65 @@ pub fn holds_the_best(elf: &Path, setting: &Setting) -> Result<()> {
         summary.replaced
     );
     Ok(())
+}
+
+/// Copies of what is held are as fresh as the visits allow that do not explore.
+fn judge_freshness(
+    site: &Site,
+    setting: &Setting,
+    held: &[String],
+    admitted: &HashMap<String, Duration>,
+    log: &[Hit],
+    end: Duration,
+) -> Result<()> {
+    let to = log.last().map_or(end, |hit| hit.at);
+    let half = Duration::from_secs(u64::from(setting.seconds / 2));
+    let from = to.saturating_sub(half);
+    let mut fresh = 0.0;
+    let mut time = 0.0;
+    let mut pages = Vec::new();
+    for url in held {
+        let (host, path) = address(url);
+        let Some(page) = site.by_address.get(&(host.clone(), path)) else {
+            continue;
+        };
+        // Before it was admitted it was not to be kept fresh.
+        let from = admitted
+            .get(url)
+            .map_or(from, |at| from.max(*at))
+            .as_secs_f64();
+        let seconds = to.as_secs_f64() - from;
+        fresh += site.changing[*page].fresh_at(&host, log, from, to.as_secs_f64()) * seconds;
+        time += seconds;
+        pages.push(site.changing[*page].clone());
+    }
+    let fresh = fresh / time;
+    let is_counted = |hit: &&Hit| hit.at >= from && hit.at <= to && hit.path != "/robots.txt";
+    let visits = log.iter().filter(is_counted).count() as f64 / half.as_secs_f64();
+    let budget = visits * (1.0 - f64::from(FrontierSettings::DEFAULT.exploring));
+    let best = World {
+        hosts: setting.hosts,
+        pages,
+    }
+    .optimum(budget, setting.gap)?;
+    show(format_args!(
+        "freshness {fresh:.3} of what is held, {best:.3} at best with {budget:.1} visits a second that do not explore: \
+         {:.1} %",
+        100.0 * fresh / best
+    ));
+    ensure!(
+        fresh >= setting.fresh * best,
+        "{fresh:.3} fresh, {best:.3} at best"
+    );
+    Ok(())
+}
+
+/// The host and the path of a URL.
+fn address(url: &str) -> (String, String) {
+    let rest = url.strip_prefix("http://").unwrap_or(url);
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let host = host.split(':').next().unwrap_or(host);
+    (host.to_owned(), format!("/{path}"))
 }
 
 fn judge(site: &Site, setting: &Setting, held: &[String], log: &[Hit]) -> Result<()> {

@@ -93,6 +93,42 @@ fn a_collection_holds_the_important_pages() {
     }
 }
 
+/// Pages of a web that stays as it is, each a visit a day: how many of them give way a place and
+/// day, once the collection has been there for half of the time.
+fn replaced_a_day(margin: f32) -> f64 {
+    const DAYS: usize = 40;
+    let graph = generate(&Web::new(2_000, 12), 6);
+    let exact = graph.page_rank();
+    let collection = SimulatedCollection {
+        places: 256,
+        candidates: 2_048,
+        settings: FrontierSettings {
+            margin,
+            ..FrontierSettings::DEFAULT
+        },
+        topic: Topic::default(),
+        seed: 6,
+    };
+    let seeds: Vec<usize> = (0..graph.len())
+        .filter(|page| graph.url(*page).ends_with(".test/"))
+        .collect();
+    let (held, _) = collect(&graph, &seeds, &collection, DAYS, &exact, &mut |_| {});
+    let half = DAYS / 2;
+    let replaced = held[DAYS - 1].replaced - held[half - 1].replaced;
+    replaced as f64 / (half * 256) as f64
+}
+
+/// Estimates flicker for ever, and pages that are about as important as each other must not take
+/// turns: each of them would begin to be learnt anew.
+#[test]
+fn a_steady_collection_does_not_thrash() {
+    let calm = replaced_a_day(FrontierSettings::DEFAULT.margin);
+    let without = replaced_a_day(1.0);
+    println!("{calm:.4} pages a place and day give way, {without:.4} without a margin");
+    assert!(calm <= 0.02, "{calm:.4} pages a place and day");
+    assert!(without > 0.02, "{without:.4}: nothing would thrash anyway");
+}
+
 /// A calendar that never ends and pages with a session each, all linked from the largest site: at
 /// most 5 % of the places and of the visits.
 #[test]

@@ -40,7 +40,11 @@ pub(super) fn income(value: u32) -> f32 {
     }
     // As it was kept before: half a number, sign and all, to a hundredth.
     let income = f32::from_bits(value & 0xffff_0000);
-    if income.is_finite() { income } else { 0.0 }
+    if income.is_finite() && income > 0.0 {
+        income
+    } else {
+        0.0
+    }
 }
 
 #[cfg(test)]

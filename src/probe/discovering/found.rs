@@ -36,19 +36,22 @@ pub(super) enum Kind {
     Sitemap,
 }
 
-/// One place of the collection: 8 bytes.
+/// One place of the collection: 6 bytes.
 #[derive(Debug)]
 pub struct FoundPage {
-    /// Where its URL's text is, in words of four bytes.
-    text: Cell<[u8; 3]>,
+    /// The lowest 20 bits say where its URL's text is, in words of four bytes; above them are
+    /// [`UNSAVED`] and what is here.
+    bits: Cell<[u8; 3]>,
     /// What its URL and its words take from its worth, in 255ths. Nothing at first: tables of zeros
     /// are not part of an image.
     lacks: Cell<u8>,
     pub(super) host: Cell<u16>,
-    pub(super) kind: Cell<Kind>,
-    /// The log does not know what is here.
-    pub(super) unsaved: Cell<bool>,
 }
+
+/// Bits of where a text is.
+const TEXT: u32 = 20;
+/// The log does not know what is here.
+const UNSAVED: u32 = 1 << TEXT;
 
 impl FoundPage {
     /// Nothing was found yet: to be repeated in an array.
@@ -57,23 +60,55 @@ impl FoundPage {
         reason = "each use is meant to be a place of its own"
     )]
     pub const NEW: Self = Self {
-        text: Cell::new([0; 3]),
+        bits: Cell::new([0; 3]),
         lacks: Cell::new(0),
         host: Cell::new(0),
-        kind: Cell::new(Kind::Listed),
-        unsaved: Cell::new(false),
     };
+    /// Texts lie below it, in words of four bytes: 4 MiB.
+    pub const MOST_TEXT: u32 = 1 << TEXT;
 
-    /// Where its URL's text is, in words of four bytes.
-    pub(super) fn text(&self) -> u32 {
-        let [low, middle, high] = self.text.get();
+    fn bits(&self) -> u32 {
+        let [low, middle, high] = self.bits.get();
         u32::from_le_bytes([low, middle, high, 0])
     }
 
-    /// It is there now, below [`Candidate::MOST_TEXT`](crate::discover::Candidate::MOST_TEXT).
+    /// Sets the bits of a mask.
+    fn set_bits(&self, mask: u32, bits: u32) {
+        let [low, middle, high, _] = (self.bits() & !mask | bits & mask).to_le_bytes();
+        self.bits.set([low, middle, high]);
+    }
+
+    /// Where its URL's text is, in words of four bytes.
+    pub(super) fn text(&self) -> u32 {
+        self.bits() & (Self::MOST_TEXT - 1)
+    }
+
+    /// It is there now, below [`Self::MOST_TEXT`].
     pub(super) fn set_text(&self, at: u32) {
-        let [low, middle, high, _] = at.to_le_bytes();
-        self.text.set([low, middle, high]);
+        self.set_bits(Self::MOST_TEXT - 1, at);
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        match self.bits() >> (TEXT + 1) {
+            0 => Kind::Listed,
+            1 => Kind::Free,
+            2 => Kind::Kept,
+            3 => Kind::Scout,
+            _ => Kind::Sitemap,
+        }
+    }
+
+    pub(super) fn set_kind(&self, kind: Kind) {
+        self.set_bits(0b111 << (TEXT + 1), (kind as u32) << (TEXT + 1));
+    }
+
+    /// Does the log not know what is here?
+    pub(super) fn is_unsaved(&self) -> bool {
+        self.bits() & UNSAVED != 0
+    }
+
+    pub(super) fn set_unsaved(&self, unsaved: bool) {
+        self.set_bits(UNSAVED, if unsaved { UNSAVED } else { 0 });
     }
 
     /// What its URL and its words make of it, 1 at most.
@@ -181,15 +216,13 @@ impl<'a> Found<'a> {
     }
 
     pub(super) fn kind(&self, place: usize) -> Kind {
-        self.pages
-            .get(place)
-            .map_or(Kind::Listed, |page| page.kind.get())
+        self.pages.get(place).map_or(Kind::Listed, FoundPage::kind)
     }
 
     /// The page at a place, but for its URL; `None` if the image has it.
     pub(in crate::probe) fn page(&self, place: usize) -> Option<Result<Page<'a>, ImageError>> {
         let page = self.pages.get(place)?;
-        match page.kind.get() {
+        match page.kind() {
             Kind::Listed => None,
             Kind::Free => Some(Err(ImageError::Record {
                 section: Tag::PAGES,
@@ -208,7 +241,7 @@ impl<'a> Found<'a> {
     /// The URL of a found page; `None` if the image has the page, or nobody.
     pub(in crate::probe) fn url(&self, place: usize) -> Option<UrlText> {
         let page = self.pages.get(place)?;
-        match page.kind.get() {
+        match page.kind() {
             Kind::Listed | Kind::Free => None,
             Kind::Sitemap => Some(self.sitemap.borrow().clone()),
             Kind::Kept | Kind::Scout => self.text(page.text()),
@@ -240,7 +273,7 @@ impl<'a> Found<'a> {
         let places = self.pages.iter().enumerate();
         places
             .filter(move |(_, page)| {
-                let kind = page.kind.get();
+                let kind = page.kind();
                 page.host.get() == host && !matches!(kind, Kind::Listed | Kind::Free)
             })
             .map(|(place, _)| place)

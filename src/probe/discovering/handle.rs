@@ -1,6 +1,6 @@
 //! What was found, for who owns the probe.
 
-use super::kept::importance;
+use super::kept::{importance, mean_importance};
 use super::{Discovery, FoundTotals, Kind};
 use crate::probe::{Board, Event, Probe};
 
@@ -70,6 +70,20 @@ impl<B: Board> FoundPages<'_, '_, B> {
                 Kind::Free | Kind::Scout | Kind::Sitemap => {}
             }
         }
+    }
+
+    /// Hands every candidate to `each`: its URL, if the log has it as it must, and what it has
+    /// earned, where 1 is what a page that is kept has on average. Work: the candidates, each a
+    /// read of flash.
+    pub fn each_candidate(&self, mut each: impl FnMut(Option<&str>, f32)) {
+        self.probe.discover(|discovery, pages| {
+            let frontier = &discovery.urls.frontier;
+            let mean = mean_importance(frontier);
+            for candidate in frontier.candidates().iter() {
+                let url = pages.setup.found.text(candidate.text());
+                each(url.as_deref(), candidate.income() / mean);
+            }
+        });
     }
 
     /// The weight of a page, and the changes a day that were learnt of it; `None` before the first

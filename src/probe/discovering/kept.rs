@@ -86,8 +86,8 @@ impl<'a> KeptPages<'a> {
         self.admitted += 1;
         self.count += 1;
         if let Some(page) = setup.found.pages.get(usize::from(place)) {
-            page.kind.set(Kind::Kept);
-            page.unsaved.set(true);
+            page.set_kind(Kind::Kept);
+            page.set_unsaved(true);
         }
         board.found(&FoundEvent::Admitted {
             page: place,
@@ -183,25 +183,25 @@ pub(super) fn free(
     if !pages.remove(place) {
         return None;
     }
-    let kind = page.kind.replace(Kind::Free);
+    let kind = page.kind();
+    page.set_kind(Kind::Free);
     let text = (kind == Kind::Kept).then_some((page.host.get(), page.text()));
     let _ = frontier.retire(place, text, verdict);
-    page.unsaved.set(kind == Kind::Kept);
+    page.set_unsaved(kind == Kind::Kept);
     Some(kind)
 }
 
 /// How important the page at a place is, where 1 is what one of the pages that are kept has on
-/// average. Work: linear in the pages.
+/// average.
 pub(super) fn importance(frontier: &Frontier<'_>, place: u16) -> f32 {
     frontier.bank().importance(place) / mean_importance(frontier)
 }
 
-/// What the pages that are kept have earned on average. Work: linear in the pages.
+/// What the pages that are kept have earned on average.
 pub(super) fn mean_importance(frontier: &Frontier<'_>) -> f32 {
     let bank = frontier.bank();
-    let all: f32 = bank.places().map(|place| bank.importance(place)).sum();
-    if all > 0.0 {
-        all / bank.len() as f32
+    if bank.earnings() > 0.0 {
+        bank.earnings() / bank.len() as f32
     } else {
         1.0
     }

@@ -1,10 +1,10 @@
 //! What a body leads to, as it streams by: links of a page, pages of a sitemap, sitemaps of a
 //! robots.txt.
 
-use super::page_links::{PageLinks, Sink};
+use super::page_links::{PageLinks, RESOLVED, Sink};
 use super::robots_lines::RobotsLines;
 use super::{Discovery, FoundEvent, Kind, ProbeParts};
-use crate::discover::{LinkReader, LinkSink as _};
+use crate::discover::{LinkReader, LinkSink as _, digest};
 use crate::feed::{FeedEntry, FeedError, FeedReader};
 use crate::fetch::{Head, Url};
 use crate::probe::redirects::spell;
@@ -47,20 +47,24 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
         let is_on = probe.state().discovery.is_some();
         let lists_pages = probe.setup.found.kind(page.into()) == Kind::Sitemap
             || is_on && probe.setup.is_teller(page);
+        let base = Url::parse(visit.url()).ok();
         let reader = match (is_on, visit.asks_for_page()) {
             (false, _) => Reader::None,
             (true, false) => Reader::Robots(RobotsLines::default()),
             (true, true) if lists_pages => Reader::Sitemap(FeedReader::new()),
             (true, true) => {
                 let reader = LinkReader::new(probe.setup.config.agent);
-                Reader::Page(reader, PageLinks::default())
+                let mut links = PageLinks::default();
+                let key = &probe.setup.config.key;
+                links.own = base.map_or(0, |base| digest(&base, key));
+                Reader::Page(reader, links)
             }
         };
         Self {
             probe,
             page,
             host: visit.host(),
-            base: Url::parse(visit.url()).ok(),
+            base,
             reader,
         }
     }
@@ -103,6 +107,7 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                     host,
                     base,
                     found,
+                    room: [0; RESOLVED],
                 };
                 reader.update(bytes, &mut sink);
             }
@@ -162,6 +167,7 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                     host,
                     base,
                     found: &mut *found,
+                    room: [0; RESOLVED],
                 };
                 reader.finish(&mut sink);
                 sink.text_ends();
@@ -239,8 +245,8 @@ fn listed_in_sitemap(
     let urls = &mut discovery.urls;
     // The host vouches for it: it counts as seen twice.
     let about = pages.setup.found.words_of(&url);
-    let first = urls.meet(pages, board, (&url, about), (sitemap, host));
-    if first.is_some() {
-        let _ = urls.meet(pages, board, (&url, about), (sitemap, host));
+    let digest = digest(&url, &pages.setup.config.key);
+    if urls.meet(pages, board, digest, (&url, about), (sitemap, host)) {
+        let _ = urls.meet(pages, board, digest, (&url, about), (sitemap, host));
     }
 }

@@ -155,8 +155,7 @@ impl<'a, B: Board> Probe<'a, B> {
         let pages = memory.pages.get(..places + SCOUTS).unwrap_or_default();
         for (place, page) in pages.iter().enumerate() {
             let is_listed = place < image.pages();
-            page.kind
-                .set(if is_listed { Kind::Listed } else { Kind::Free });
+            page.set_kind(if is_listed { Kind::Listed } else { Kind::Free });
         }
         self.setup.found = Found {
             pages,

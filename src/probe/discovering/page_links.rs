@@ -1,7 +1,7 @@
 //! What the links of a page come to, as they are met.
 
 use super::trials::Unwilling;
-use crate::discover::{Directives, Frontier, Link, LinkKind, LinkSink, TextPlace, digest};
+use crate::discover::{Directives, Frontier, Link, LinkKind, LinkSink, TextPlace, digest, part_of};
 use crate::fetch::Url;
 #[cfg(feature = "hints")]
 use crate::probe::redirects::spell;
@@ -11,11 +11,13 @@ use crate::rank::{FoundWords, WordReader};
 /// Links of a page that count; its first ones.
 const MOST_LINKS: usize = 128;
 /// Room for a base and a link.
-const RESOLVED: usize = 512;
+pub(super) const RESOLVED: usize = 512;
 
 /// What the links of a page come to.
 #[derive(Debug, Default)]
 pub(super) struct PageLinks {
+    /// The digest of the page itself.
+    pub own: u32,
     /// Digests of what it links to, each once.
     pub links: heapless::Vec<u32, MOST_LINKS>,
     /// Bits of those that lead to the page's own part of its host.
@@ -51,6 +53,8 @@ pub(super) struct Sink<'s, 'p, 'a, 'v, B> {
     pub host: u16,
     pub base: Url<'v>,
     pub found: &'s mut PageLinks,
+    /// For the URL of the link at hand: emptied once for all links of a piece.
+    pub room: [u8; RESOLVED],
 }
 
 impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
@@ -64,13 +68,11 @@ impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
         if link.nofollow || found.directives.nofollow || found.links.is_full() {
             return;
         }
-        let mut text = [0; RESOLVED];
-        let Ok(url) = link.resolve(&self.base, &mut text) else {
+        let Ok(url) = link.resolve(&self.base, &mut self.room) else {
             return;
         };
-        let own = digest(&self.base, &self.probe.setup.config.key);
         let other = digest(&url, &self.probe.setup.config.key);
-        if own == other {
+        if found.own == other {
             return;
         }
         if link.kind == LinkKind::Canonical {
@@ -88,11 +90,10 @@ impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
         }
         let met = self.probe.discover(|discovery, pages| {
             let from = (&self.base, self.host);
-            discovery
-                .urls
-                .meet(pages, &self.probe.board, (&url, about), from)
+            let urls = &mut discovery.urls;
+            urls.meet(pages, &self.probe.board, other, (&url, about), from)
         });
-        if let Some(other) = met.flatten() {
+        if met == Some(true) {
             if is_near(&self.base, &url) {
                 self.found.near |= 1 << self.found.links.len();
             }
@@ -103,6 +104,10 @@ impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
 
     fn directives(&mut self, directives: Directives) {
         self.found.directives = self.found.directives.and(directives);
+    }
+
+    fn wants_text(&self) -> bool {
+        !self.probe.setup.found.ranking.topic.is_empty()
     }
 
     fn text(&mut self, _: TextPlace, text: &[u8]) {
@@ -136,14 +141,4 @@ impl<B: Board> Sink<'_, '_, '_, '_, B> {
 /// Are two URLs in the same part of a host, below its front pages? Calendars are, and sessions.
 fn is_near(one: &Url<'_>, other: &Url<'_>) -> bool {
     part_of(one) == part_of(other) && part_of(one).is_some() && one.same_server(other)
-}
-
-/// The first directory of a URL's path and whether it has a query; `None` at the top of a host.
-pub(super) fn part_of<'u>(url: &Url<'u>) -> Option<(&'u str, bool)> {
-    let target = url.path_and_query();
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let below = path.strip_prefix('/').unwrap_or(path);
-    let first = below.split_once('/').map_or("", |(first, _)| first);
-    let has_query = !query.is_empty();
-    (has_query || !first.is_empty()).then_some((first, has_query))
 }

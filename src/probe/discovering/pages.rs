@@ -123,13 +123,17 @@ impl ProbeParts<'_, '_> {
 
     /// Has a page that is kept the same content as this one?
     pub(super) fn has_copy_of(&self, place: u16) -> bool {
-        let all = &*self.known.pages;
-        let is_kept =
-            |other: usize| matches!(self.setup.found.kind(other), Kind::Listed | Kind::Kept);
-        let copies = all.iter().enumerate().take(self.setup.page_places());
-        let mut copies = copies.filter(|(other, _)| is_kept(*other));
-        let own = all.get(usize::from(place));
-        own.is_some_and(|own| copies.any(|(_, other)| own.is_copy_of(other)))
+        let all = self.known.pages.get(..self.setup.page_places());
+        let all = all.unwrap_or_default();
+        let Some(own) = all.get(usize::from(place)) else {
+            return false;
+        };
+        // What its content is first: hardly any page gets further.
+        let mut copies = all
+            .iter()
+            .enumerate()
+            .filter(|(_, other)| own.is_copy_of(other));
+        copies.any(|(other, _)| matches!(self.setup.found.kind(other), Kind::Listed | Kind::Kept))
     }
 
     /// Gives the scheduler a page for each place that is kept. It numbers pages in the order in

@@ -46,7 +46,7 @@ pub(super) fn take_text(
                 && setup.found.is_listed(place.into())
                 && let Some(page) = places.get(usize::from(place))
             {
-                page.kind.set(Kind::Free);
+                page.set_kind(Kind::Free);
                 let _ = urls.frontier.retire(place, None, Verdict::Unknown);
             }
             urls.offer(pages, text.url, at, Some(income(text.value)));
@@ -57,7 +57,7 @@ pub(super) fn take_text(
             let listed = usize::from(place) < setup.image.pages();
             // Of another list, a place among the list's own means nothing.
             let place = if listed && !same {
-                let free = |page: &FoundPage| page.kind.get() == Kind::Free;
+                let free = |page: &FoundPage| page.kind() == Kind::Free;
                 let above = places.iter().skip(setup.image.pages());
                 let at = above.into_iter().position(free);
                 at.map(|at| (setup.image.pages() + at) as u16)
@@ -103,13 +103,13 @@ fn take_page_text(
     let Some((host, page)) = host.zip(setup.found.pages.get(usize::from(place))) else {
         return;
     };
-    if page.kind.get() == Kind::Listed {
+    if page.kind() == Kind::Listed {
         // The page of the list had given way to it.
         let _ = urls.frontier.retire(place, None, Verdict::Unknown);
-        page.kind.set(Kind::Free);
+        page.set_kind(Kind::Free);
     }
     if urls.frontier.restore(place, digest, income(text.value)) {
-        page.kind.set(Kind::Kept);
+        page.set_kind(Kind::Kept);
         page.set_worth(setup.found.worth_of(&url, setup.found.words_of(&url)));
         page.set_text(at);
         page.host.set(host);
@@ -119,11 +119,11 @@ fn take_page_text(
 /// A page that was found loses its place, and is a candidate again.
 fn demote(frontier: &mut Frontier<'_>, setup: &Setup<'_>, place: u16) {
     if let Some(page) = setup.found.pages.get(usize::from(place))
-        && page.kind.get() == Kind::Kept
+        && page.kind() == Kind::Kept
     {
         let text = Some((page.host.get(), page.text()));
         let _ = frontier.retire(place, text, Verdict::Unknown);
-        page.kind.set(Kind::Free);
+        page.set_kind(Kind::Free);
     }
 }
 
@@ -157,7 +157,7 @@ pub(super) fn settle_texts(
             Some(least) => {
                 demote(frontier, setup, least as u16);
                 if let Some(page) = setup.found.pages.get(least) {
-                    page.unsaved.set(true);
+                    page.set_unsaved(true);
                 }
             }
             None => break,

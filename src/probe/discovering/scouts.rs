@@ -53,6 +53,8 @@ pub(super) struct Scouts<'a> {
     pub trials: Trials<'a>,
     /// Pages that were visited and do not want to be kept.
     pub unwilling: Unwilling,
+    /// What the least important page is worth, as seen by who has just asked.
+    least: Option<f32>,
 }
 
 impl<'a> Scouts<'a> {
@@ -62,6 +64,7 @@ impl<'a> Scouts<'a> {
             under_way: 0,
             trials: Trials::new(trials),
             unwilling: Unwilling::default(),
+            least: None,
         }
     }
 
@@ -72,18 +75,21 @@ impl<'a> Scouts<'a> {
 
     /// The candidate that should be looked at now, if any.
     pub(super) fn choose(
-        &self,
+        &mut self,
         frontier: &mut Frontier<'_>,
         kept: &KeptPages<'_>,
         pages: &ProbeParts<'_, '_>,
     ) -> Option<Candidate> {
+        let known = self.least.take();
         // One place is for sitemaps.
         if self.under_way + 1 >= SCOUTS {
             return None;
         }
         let worth = match kept.has_room() {
             true => Some(0.0),
-            false => kept.least(frontier, pages).map(|(_, worth)| worth),
+            // If a page of that worth has just given way, the next one is worth a bit more: who
+            // is looked at for nothing is compared again before it is kept.
+            false => known.or_else(|| kept.least(frontier, pages).map(|(_, worth)| worth)),
         };
         let (mut next, explores) = frontier.scout(worth)?;
         for _ in 0..TRIES {
@@ -120,7 +126,7 @@ impl<'a> Scouts<'a> {
             page.set_text(candidate.text());
             page.set_worth(candidate.worth());
             page.host.set(candidate.host());
-            page.kind.set(Kind::Scout);
+            page.set_kind(Kind::Scout);
         }
         if let Some(memory) = pages.known.page_mut(place) {
             memory.verdict = match candidate.verdict() {
@@ -160,7 +166,9 @@ impl<'a> Scouts<'a> {
         }
         let found = &pages.setup.found;
         let worth = frontier.bank().importance(place) * found.factor(place.into());
-        match kept.least(frontier, pages) {
+        let least = kept.least(frontier, pages);
+        self.least = least.map(|(_, worth)| worth);
+        match least {
             Some((other, least)) if frontier.is_better(worth, least) => Fate::Replace(other),
             _ => Fate::Return,
         }

@@ -213,7 +213,7 @@ impl Sitemaps {
     ) {
         self.rest();
         let setup = pages.setup;
-        let mut kinds = setup.found.pages.iter().map(|page| page.kind.get());
+        let mut kinds = setup.found.pages.iter().map(|page| page.kind());
         if kinds.any(|kind| kind == Kind::Sitemap) {
             return;
         }
@@ -232,7 +232,7 @@ impl Sitemaps {
         if let Some(page) = setup.found.pages.get(usize::from(place)) {
             setup.found.sitemap.replace(text.clone());
             page.host.set(host);
-            page.kind.set(Kind::Sitemap);
+            page.set_kind(Kind::Sitemap);
         }
     }
 }

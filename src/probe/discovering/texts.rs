@@ -17,7 +17,7 @@ use super::earned::{income, value};
 use super::kept::{importance, mean_importance};
 use super::queue::UrlQueue;
 use super::urls::KnownUrls;
-use super::{Discovery, FoundEvent, Kind, ProbeParts, TextsKept, restored};
+use super::{Discovery, FoundEvent, FoundPage, Kind, ProbeParts, TextsKept, restored};
 use crate::discover::{Frontier, digest};
 use crate::fetch::Url;
 use crate::probe::persist::Persistence;
@@ -42,12 +42,18 @@ impl<B: Board> Persistence<'_, '_, B> {
     /// brings back what was learnt of them. With `trust` off the log is opened, but nothing in it
     /// is believed.
     ///
+    /// The partition may have 4 MiB: a larger one does not compile.
+    ///
     /// *Cancellation*: start over.
     pub async fn restore_found<F: Partition>(
         &self,
         log: &mut TextLog<F>,
         trust: bool,
     ) -> TextsKept {
+        // Nobody could say where a text behind it is.
+        const {
+            assert!(F::SECTORS * F::ERASE_SIZE <= 4 * FoundPage::MOST_TEXT as usize);
+        }
         let probe = self.probe;
         let opened = log.open(|text, at| {
             if trust {
@@ -177,7 +183,7 @@ fn next_text<'u>(
     buffer: &'u mut [u8; LONGEST_TEXT],
 ) -> Option<Text<'u>> {
     let places = setup.found.pages.iter();
-    if let Some(place) = places.into_iter().position(|page| page.unsaved.get()) {
+    if let Some(place) = places.into_iter().position(|page| page.is_unsaved()) {
         let kept = setup.found.kind(place) == Kind::Kept;
         let url = setup.found.url(place).filter(|_| kept);
         let kind = match &url {
@@ -214,8 +220,8 @@ fn text_written(
         }
         TextKind::Free(place) => {
             let page = setup.found.pages.get(usize::from(place));
-            if let Some(page) = page.filter(|page| page.kind.get() != Kind::Kept) {
-                page.unsaved.set(false);
+            if let Some(page) = page.filter(|page| page.kind() != Kind::Kept) {
+                page.set_unsaved(false);
             }
             false
         }
@@ -242,9 +248,9 @@ fn wanted_text(
     if let Some(place) = frontier.bank().find(digest) {
         let page = setup.found.pages.get(usize::from(place))?;
         if page.text() == at {
-            match page.kind.get() {
+            match page.kind() {
                 // Not before the place is its own in the log, too.
-                Kind::Kept if !page.unsaved.get() => return Some(TextKind::Page(place)),
+                Kind::Kept if !page.is_unsaved() => return Some(TextKind::Page(place)),
                 Kind::Kept | Kind::Scout => return Some(TextKind::Candidate),
                 Kind::Listed | Kind::Free | Kind::Sitemap => {}
             }
@@ -298,18 +304,18 @@ fn page_written(frontier: &Frontier<'_>, setup: &Setup<'_>, place: u16, url: &st
     let page = setup.found.pages.get(usize::from(place));
     // Another page may be there by now.
     if let Some(page) = page
-        && page.kind.get() == Kind::Kept
+        && page.kind() == Kind::Kept
         && frontier.bank().digest(place.into()) == digest
     {
         page.set_text(at);
-        page.unsaved.set(false);
+        page.set_unsaved(false);
     }
 }
 
 /// Has anything to be written?
 fn has_texts(queue: &UrlQueue<'_>, setup: &Setup<'_>) -> bool {
     let mut pages = setup.found.pages.iter();
-    !queue.is_empty() || pages.any(|page| page.unsaved.get())
+    !queue.is_empty() || pages.any(|page| page.is_unsaved())
 }
 
 fn put<'u>(url: &str, buffer: &'u mut [u8; LONGEST_TEXT]) -> &'u str {
@@ -360,11 +366,10 @@ impl Renewal {
         let mean = mean_importance(frontier);
         let bank = frontier.bank();
         for (place, page) in setup.found.pages.iter().enumerate() {
-            if page.kind.get() == Kind::Kept && !page.unsaved.get() {
+            if page.kind() == Kind::Kept && !page.is_unsaved() {
                 let written = setup.found.value(page.text()).map_or(0.0, income);
                 let today = bank.importance(place as u16) / mean;
-                page.unsaved
-                    .set(today > 2.0 * written || 2.0 * today < written);
+                page.set_unsaved(today > 2.0 * written || 2.0 * today < written);
             }
         }
     }

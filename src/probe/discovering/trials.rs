@@ -1,8 +1,7 @@
 //! Which parts of hosts are worth exploring, and which pages do not want to be kept.
 
 use super::SCOUTS;
-use super::page_links::part_of;
-use crate::discover::{Doorkeeper, branch_digest};
+use crate::discover::{Doorkeeper, branch_digest, part_of};
 use crate::fetch::Url;
 
 /// Exploring visits to one part of a host that may be in vain, lately, and so many more for each

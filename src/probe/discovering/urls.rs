@@ -41,25 +41,26 @@ impl<'a> KnownUrls<'a> {
         }
     }
 
-    /// A link leads to this URL: its digest, if it leads to a page that is kept or may become a
-    /// candidate. Work: a look at the tables, and for what is new the hosts of the list.
+    /// A link leads to this URL, which is known by its digest: true if it leads to a page that is
+    /// kept or may become a candidate. Work: a look at the tables, and for what is new the hosts of
+    /// the list.
     #[inline(never)] // Out of the futures' code, which would be larger.
     pub(super) fn meet(
         &mut self,
         pages: &mut ProbeParts<'_, '_>,
         board: &impl Board,
+        digest: u32,
         (url, about): (&Url<'_>, FoundWords),
         (from, from_host): (&Url<'_>, u16),
-    ) -> Option<u32> {
-        let digest = digest(url, &pages.setup.config.key);
+    ) -> bool {
         let why = match self.consider(pages, digest, (url, about), (from, from_host)) {
-            Ok(()) => return Some(digest),
+            Ok(()) => return true,
             Err(why) => why,
         };
         if let Some(text) = spell(url) {
             board.found(&FoundEvent::Refused { why, url: &text });
         }
-        None
+        false
     }
 
     fn consider(
@@ -159,7 +160,7 @@ impl<'a> KnownUrls<'a> {
         (url, worth): (&Url<'_>, f32),
         host: u16,
     ) -> Result<(), UrlRefusal> {
-        let directory = directory_digest(url, &setup.config.key);
+        let directory = directory_digest(url, host, &setup.config.key);
         match self.frontier.seen(digest, directory, host) {
             Target::Refused(why) => Err(why),
             Target::Page(_) | Target::Candidate | Target::Unwanted => Ok(()),
@@ -204,7 +205,7 @@ impl<'a> KnownUrls<'a> {
         }
         let mut newcomer = Candidate::new(digest, host, at);
         newcomer.set_worth(setup.found.worth_of(&url, setup.found.words_of(&url)));
-        let directory = directory_digest(&url, key);
+        let directory = directory_digest(&url, host, key);
         let offer = self.frontier.offer(newcomer, directory);
         if let (Some(income), Some(candidate)) =
             (income, self.frontier.candidates_mut().find_mut(digest))

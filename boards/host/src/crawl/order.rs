@@ -160,8 +160,8 @@ impl<'g> GraphReader<'g> {
     /// Meets a link: what is new is offered to the frontier.
     fn meet(&mut self, frontier: &mut Frontier<'_>, page: usize) {
         let url = Url::parse(self.graph.url(page)).ok();
-        let directory = url.map_or(1, |url| directory_digest(&url, &self.key));
         let host = self.graph.host(page);
+        let directory = url.map_or(1, |url| directory_digest(&url, host, &self.key));
         if url.is_some_and(|url| UrlLimits::DEFAULT.check(&url).is_err()) {
             return;
         }

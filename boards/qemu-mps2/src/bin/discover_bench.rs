@@ -20,10 +20,14 @@ use qemu_mps2::meter::InstructionMeter;
 use qemu_mps2::{exit, log};
 use static_cell::ConstStaticCell;
 
-/// A page with as many links as count, one in a quarter of a kilobyte.
 const PAGE: usize = 32 * 1024;
+/// As many links as count.
 const LINKS: usize = 128;
+/// Links of a page of much markup: one in half a kilobyte, as on most pages.
+const CARDS: usize = 64;
 const PLACES: usize = 4_096;
+/// Beside them, the place of a candidate that is looked at.
+const SCOUT: u16 = PLACES as u16;
 const CANDIDATES: usize = 2_048;
 const KEY: [u8; 16] = [7; 16];
 /// Sixteen words, of which the page holds some.
@@ -47,16 +51,16 @@ const WORDS: [&str; 16] = [
 ];
 
 struct Tables {
-    accounts: [Account; PLACES],
-    order: [u16; PLACES],
+    accounts: [Account; PLACES + 1],
+    order: [u16; PLACES + 1],
     candidates: [Candidate; CANDIDATES],
     doorkeeper: [u8; 4_096],
     directories: [u8; 2_048],
 }
 
 static TABLES: ConstStaticCell<Tables> = ConstStaticCell::new(Tables {
-    accounts: [Account::FREE; PLACES],
-    order: [0; PLACES],
+    accounts: [Account::FREE; PLACES + 1],
+    order: [0; PLACES + 1],
     candidates: [Candidate::NONE; CANDIDATES],
     doorkeeper: [0; 4_096],
     directories: [0; 2_048],
@@ -87,7 +91,9 @@ impl core::fmt::Write for Text<'_> {
     }
 }
 
-fn write_page(page: &mut heapless::Vec<u8, PAGE>) {
+/// A link, and two lines of text about it.
+fn write_text(page: &mut heapless::Vec<u8, PAGE>) {
+    page.clear();
     let mut text = Text(page);
     for number in 0..LINKS {
         let _ = writeln!(
@@ -96,6 +102,29 @@ fn write_page(page: &mut heapless::Vec<u8, PAGE>) {
              <p>A dunlin is a small wader of the coast, and this is what was seen of it on the {number}th day &amp; night of the \
              year: many came with the tide, few stayed, and the rest went on.</p></li>"
         );
+    }
+    while page.push(b' ').is_ok() {}
+}
+
+/// Cards as systems for content make them, and a script after some: of ten bytes, one or two are
+/// text.
+fn write_markup(page: &mut heapless::Vec<u8, PAGE>) {
+    page.clear();
+    let mut text = Text(page);
+    for number in 0..CARDS {
+        let _ = writeln!(
+            text,
+            "<div class=\"card card--wide\" id=\"c{number}\" data-id=\"{number}\">\n  <div class=\"card-body\">\n    \
+             <h3 class=\"card-title\"><a class=\"link\" href=\"/news/{number}/story.html\">Story {number}</a></h3>\n    \
+             <p class=\"meta\"><span class=\"date\">12 November 2026</span> <span class='by'>A. N. Author</span></p>\n    \
+             <img class=\"thumb\" src=\"/img/{number}.jpg\" alt=\"Waders\" width=320 height=180>\n  </div>\n</div>"
+        );
+        if number % 8 == 0 {
+            let _ = writeln!(
+                text,
+                "<!-- cards -->\n<script>if (a < b) {{ window.load('{number}', function (x) {{ return x && x.card; }}); }}</script>"
+            );
+        }
     }
     while page.push(b' ').is_ok() {}
 }
@@ -195,35 +224,61 @@ fn count_documents(meter: &mut InstructionMeter, document: &mut heapless::Vec<u8
 struct Sink<'s, 'm> {
     frontier: &'s mut Frontier<'m>,
     base: Url<'static>,
+    /// The digest of the page itself.
+    own: u32,
     topic: Topic,
     words: WordReader,
     about: FoundWords,
     links: heapless::Vec<u32, LINKS>,
+    room: [u8; 512],
+}
+
+impl<'s, 'm> Sink<'s, 'm> {
+    fn new(frontier: &'s mut Frontier<'m>, base: Url<'static>, words: &[&str]) -> Self {
+        Self {
+            frontier,
+            base,
+            own: digest(&base, &KEY),
+            topic: Topic::new(words.iter().copied()).unwrap_or_default(),
+            words: WordReader::new(),
+            about: FoundWords::default(),
+            links: heapless::Vec::new(),
+            room: [0; 512],
+        }
+    }
 }
 
 impl LinkSink for Sink<'_, '_> {
     fn link(&mut self, link: &Link<'_>) {
-        let mut text = [0; 512];
-        let Ok(url) = link.resolve(&self.base, &mut text) else {
+        let Ok(url) = link.resolve(&self.base, &mut self.room) else {
             return;
         };
-        let own = digest(&url, &KEY);
-        if own == digest(&self.base, &KEY) || UrlLimits::DEFAULT.check(&url).is_err() {
-            return;
-        }
+        let digest = digest(&url, &KEY);
         if !self.topic.is_empty() {
             let about = self.topic.in_text(link.anchor);
             black_box(about.and(self.topic.in_text(url.path_and_query().as_bytes())));
         }
-        let directory = directory_digest(&url, &KEY);
-        if !self.links.contains(&own)
-            && matches!(
-                self.frontier.seen(own, directory, 0),
-                Target::New | Target::Candidate | Target::Page(_)
-            )
-        {
-            let _ = self.links.push(own);
+        if digest == self.own || self.links.contains(&digest) {
+            return;
         }
+        let known = self.frontier.bank().find(digest).is_some()
+            || self.frontier.candidates().find(digest).is_some();
+        if known {
+            let _ = self.links.push(digest);
+            return;
+        }
+        // Nothing is known, which takes longest.
+        if UrlLimits::DEFAULT.check(&url).is_err() || !url.same_server(&self.base) {
+            return;
+        }
+        let directory = directory_digest(&url, 0, &KEY);
+        if self.frontier.seen(digest, directory, 0) == Target::New {
+            let _ = self.links.push(digest);
+        }
+    }
+
+    fn wants_text(&self) -> bool {
+        !self.topic.is_empty()
     }
 
     fn text(&mut self, _: TextPlace, text: &[u8]) {
@@ -236,55 +291,174 @@ impl LinkSink for Sink<'_, '_> {
     }
 }
 
-fn count_links(meter: &mut InstructionMeter, tables: &mut Tables, page: &[u8]) {
-    let windows = || page.chunks(1024);
+/// A sink that takes no notice of anything.
+struct Deaf;
+
+impl LinkSink for Deaf {
+    fn link(&mut self, link: &Link<'_>) {
+        black_box(link);
+    }
+
+    fn wants_text(&self) -> bool {
+        false
+    }
+}
+
+/// Reads a page through a window as the probe has one.
+fn read(page: &[u8], sink: &mut dyn LinkSink) {
+    let mut reader = LinkReader::new("dunlin");
+    page.chunks(1024)
+        .for_each(|piece| reader.update(piece, sink));
+    reader.finish(sink);
+}
+
+/// The same with what the probe does at each piece.
+fn read_links(page: &[u8], sink: &mut Sink<'_, '_>) {
+    let mut reader = LinkReader::new("dunlin");
+    for piece in page.chunks(1024) {
+        sink.room = [0; 512];
+        reader.update(piece, sink);
+    }
+    reader.finish(sink);
+}
+
+fn found(links: usize, expected: usize) {
+    if links != expected {
+        defmt::error!("found {=usize} links, expected {=usize}", links, expected);
+        exit::failure();
+    }
+}
+
+fn count_links(
+    meter: &mut InstructionMeter,
+    tables: &mut Tables,
+    page: &mut heapless::Vec<u8, PAGE>,
+) {
     let size = PAGE as u32;
+    let Ok(base) = Url::parse("http://example.org/") else {
+        return;
+    };
+    write_text(page);
     meter.measure(
         "discover: the fingerprint alone, per byte",
         size,
         size,
         &mut || {
             let mut hasher = Fingerprinter::new(&KEY, &[]);
-            windows().for_each(|window| hasher.update(window));
+            page.chunks(1024).for_each(|piece| hasher.update(piece));
             black_box(hasher.finish());
         },
     );
-    let Ok(base) = Url::parse("http://example.org/") else {
-        return;
-    };
+    meter.measure(
+        "discover: the markup alone, per byte",
+        size,
+        size,
+        &mut || read(page, &mut Deaf),
+    );
     for (name, words) in [
         ("discover: links, per byte", &WORDS[..0]),
         ("discover: links and 16 topic words, per byte", &WORDS[..]),
     ] {
         let mut frontier = tables.frontier(FrontierSettings::DEFAULT);
-        let mut sink = Sink {
-            frontier: &mut frontier,
-            base,
-            topic: Topic::new(words.iter().copied()).unwrap_or_default(),
-            words: WordReader::new(),
-            about: FoundWords::default(),
-            links: heapless::Vec::new(),
-        };
-        meter.measure(name, size, size, &mut || {
-            let mut reader = LinkReader::new("dunlin");
-            windows().for_each(|window| reader.update(window, &mut sink));
-            reader.finish(&mut sink);
-        });
-        if sink.links.len() != LINKS {
-            defmt::error!(
-                "found {=usize} links, expected {=usize}",
-                sink.links.len(),
-                LINKS
-            );
-            exit::failure();
-        }
+        let mut sink = Sink::new(&mut frontier, base, words);
+        meter.measure(name, size, size, &mut || read_links(page, &mut sink));
+        found(sink.links.len(), LINKS);
     }
+    let mut frontier = tables.frontier(FrontierSettings::DEFAULT);
+    let mut sink = Sink::new(&mut frontier, base, &[]);
+    read_links(page, &mut sink);
+    for digest in core::mem::take(&mut sink.links) {
+        let _ = sink.frontier.offer(Candidate::new(digest, 0, 0), 1);
+    }
+    meter.measure(
+        "discover: links that are known, per byte",
+        size,
+        size,
+        &mut || read_links(page, &mut sink),
+    );
+    found(sink.links.len(), LINKS);
+    write_markup(page);
+    let mut frontier = tables.frontier(FrontierSettings::DEFAULT);
+    let mut sink = Sink::new(&mut frontier, base, &[]);
+    meter.measure(
+        "discover: links in much markup, per byte",
+        size,
+        size,
+        &mut || read_links(page, &mut sink),
+    );
+    found(sink.links.len(), CARDS);
+}
+
+/// What the page has earned that is the n-th best of so many: few have much, as on any web.
+fn income(rank: u32, all: usize) -> f32 {
+    0.2 + 0.05 * all as f32 / (rank + 1) as f32
+}
+
+/// What a probe knows of a page, where it looks for what must not be replaced, and for copies.
+#[derive(Clone, Copy)]
+struct Known {
+    version: [u32; 2],
+    is_kept: bool,
+    _others: [u32; 13],
+}
+
+static KNOWN: ConstStaticCell<[Known; PLACES + 1]> = ConstStaticCell::new(
+    [Known {
+        version: [0; 2],
+        is_kept: false,
+        _others: [0; 13],
+    }; PLACES + 1],
+);
+
+/// A candidate was looked at, takes the place of the least important page, and another one is
+/// chosen: all that a probe decides of a replacement, in its order.
+fn replace(frontier: &mut Frontier<'_>, known: &mut [Known]) -> bool {
+    let Some([low, high]) = known.get(usize::from(SCOUT)).map(|own| own.version) else {
+        return false;
+    };
+    let is_copy = |other: &&Known| {
+        let [other_low, other_high] = other.version;
+        low == other_low && high == other_high
+    };
+    if known.iter().filter(is_copy).any(|other| other.is_kept) {
+        return false;
+    }
+    let least = frontier.least_from(1.0, |place| {
+        let page = known.get(usize::from(place))?;
+        (page.is_kept && page.version != [0; 2]).then_some(1.0)
+    });
+    let worth = frontier.bank().importance(SCOUT);
+    let Some((place, least)) = least.filter(|(_, least)| frontier.is_better(worth, *least)) else {
+        return false;
+    };
+    let _ = black_box(frontier.retire(place, Some((0, 1)), Verdict::Allowed));
+    let Some((next, _)) = frontier.scout(Some(least)) else {
+        return false;
+    };
+    frontier.admit(next, place, None).is_some()
 }
 
 fn count_decisions(meter: &mut InstructionMeter, tables: &mut Tables) {
-    for (name, exploring) in [
-        ("discover: who gives way to whom", 0.0),
-        ("discover: the same, and whom to explore", 0.9),
+    let known = KNOWN.take();
+    for (place, page) in known.iter_mut().enumerate() {
+        page.version = [place as u32 + 1, 7];
+        page.is_kept = place < PLACES;
+    }
+    // An odd factor makes another order of the same numbers.
+    let scattered = |place: u32| place.wrapping_mul(2_654_435_761) % PLACES as u32;
+    let best_first = |place: u32| place;
+    for (name, exploring, rank) in [
+        (
+            "discover: who gives way to whom",
+            0.0,
+            &scattered as &dyn Fn(u32) -> u32,
+        ),
+        (
+            "discover: the same, the least important page last",
+            0.0,
+            &best_first,
+        ),
+        ("discover: the same, and whom to explore", 0.9, &scattered),
     ] {
         let settings = FrontierSettings {
             exploring,
@@ -293,19 +467,30 @@ fn count_decisions(meter: &mut InstructionMeter, tables: &mut Tables) {
         };
         let mut frontier = tables.frontier(settings);
         for place in 0..PLACES as u32 {
-            frontier.keep(place as u16, 1 + place.wrapping_mul(0x9e37_79b1));
+            let digest = 1 + place.wrapping_mul(0x9e37_79b1);
+            frontier.restore(place as u16, digest, income(rank(place), PLACES));
         }
+        frontier.restore(SCOUT, u32::MAX, 1.0);
         for number in 0..CANDIDATES as u32 {
-            let mut candidate =
-                Candidate::new(0x8000_0001 ^ number.wrapping_mul(0x85eb_ca6b), 0, number);
+            let digest = 0x8000_0001 ^ number.wrapping_mul(0x85eb_ca6b);
+            let mut candidate = Candidate::new(digest, 0, number);
             candidate.set_verdict(Verdict::Allowed);
             let _ = frontier.offer(candidate, number);
+            if let Some(candidate) = frontier.candidates_mut().find_mut(digest) {
+                let income = income(scattered(number), CANDIDATES);
+                candidate.set_income(income, 0.3 * income);
+            }
         }
         // So that exploring is owed.
-        let _ = frontier.next(|_| Some(1.0));
+        let _ = frontier.scout(Some(1.0));
+        let mut is_replaced = false;
         meter.measure(name, PLACES as u32, 1, &mut || {
-            let _ = black_box(frontier.next(|_| Some(1.0)));
+            is_replaced = replace(&mut frontier, known);
         });
+        if !is_replaced {
+            defmt::error!("nothing was replaced: {=str}", name);
+            exit::failure();
+        }
     }
 }
 
@@ -321,7 +506,7 @@ fn main() -> ! {
     };
     let tables = TABLES.take();
     let page = TEXT.take();
-    write_page(page);
+
     count_links(&mut meter, tables, page);
     count_documents(&mut meter, page);
     count_decisions(&mut meter, tables);

@@ -234,7 +234,7 @@ fn a_teller_is_heard_beside_discovery_and_never_replaced() {
         }],
         unix_time: Some(START),
         per_day: Some(20_000.0),
-        seconds: 3_000,
+        seconds: 9_000,
         ..Setting::of(Duration::from_secs(1), &[("h0.test", &listed)])
     };
     let site = web.clone();

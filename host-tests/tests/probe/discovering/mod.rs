@@ -7,7 +7,7 @@ mod restarts;
 mod web;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use dunlin::discover::{DiscoverySettings, Scope};
@@ -26,6 +26,16 @@ fn collection(probe: &WorldProbe<'_, '_>) -> Collection {
     probe.found().each_kept(|_, url, importance| {
         let twice = all.insert(url.to_owned(), importance);
         assert_eq!(twice, None, "{url} is kept twice");
+    });
+    all
+}
+
+/// URLs of the candidates. Each has one, and no two have the same.
+fn candidates(probe: &WorldProbe<'_, '_>) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    probe.found().each_candidate(|url, _| {
+        let url = url.expect("no candidate is without its URL");
+        assert!(all.insert(url.to_owned()), "{url} is a candidate twice");
     });
     all
 }

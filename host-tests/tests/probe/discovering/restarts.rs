@@ -10,7 +10,7 @@ use dunlin::store::{Store, TextKind};
 use host_tests::flash::Flash;
 
 use super::web::Web;
-use super::{Collection, collection, setting};
+use super::{Collection, candidates, collection, setting};
 use crate::texts::TextFlash;
 use crate::world::{Answer, Hit, Keeper, Keeping, Setting, World};
 
@@ -125,8 +125,15 @@ impl Confirmed {
     }
 }
 
+/// What a probe holds.
+struct Held {
+    pages: BTreeSet<String>,
+    candidates: BTreeSet<String>,
+    totals: FoundTotals,
+}
+
 /// A run on this flash, until the power goes or for so long; what it holds when it starts.
-fn life(web: &Web, texts: &TextFlash, seconds: u64) -> (BTreeSet<String>, FoundTotals) {
+fn life(web: &Web, texts: &TextFlash, seconds: u64) -> Held {
     let setting = Setting {
         seconds,
         ..setting(2, PLACES, Scope::Hosts, texts)
@@ -138,12 +145,15 @@ fn life(web: &Web, texts: &TextFlash, seconds: u64) -> (BTreeSet<String>, FoundT
         None::<Keeper<'_, Flash<3, 1024, 4>>>,
         move |hit| site.answer(hit),
         move |_, probe| {
-            let now = || (collection(probe), probe.found().totals().expect("on"));
+            let now = || Held {
+                pages: collection(probe).into_keys().collect(),
+                candidates: candidates(probe),
+                totals: probe.found().totals().expect("on"),
+            };
             seen.borrow_mut().get_or_insert_with(now);
         },
     );
-    let (held, totals) = first.take().expect("it ran");
-    (held.into_keys().collect(), totals)
+    first.take().expect("it ran")
 }
 
 /// Room for so many pages while the power goes.
@@ -179,7 +189,11 @@ fn a_power_cut_at_every_flash_operation_loses_nothing_and_doubles_nothing() {
                 for (kind, url) in earlier.iter().chain(&done.texts) {
                     confirmed.take(*kind, url);
                 }
-                let (held, totals) = life(&web, &texts.switched_on(), 3);
+                let Held {
+                    pages: held,
+                    candidates,
+                    totals,
+                } = life(&web, &texts.switched_on(), 3);
                 let expected = confirmed.held(&listed);
                 if expected.len() <= PLACES.into() {
                     assert_eq!(held, expected, "after a cut at byte {cut}");
@@ -188,12 +202,15 @@ fn a_power_cut_at_every_flash_operation_loses_nothing_and_doubles_nothing() {
                     assert_eq!(held.len(), PLACES.into(), "after a cut at byte {cut}");
                     assert!(held.is_subset(&expected), "after a cut at byte {cut}");
                 }
-                let candidates = confirmed.known.difference(&held).count();
+                assert_eq!(candidates.len(), usize::from(totals.candidates));
+                let twice: Vec<_> = candidates.intersection(&held).collect();
                 assert!(
-                    usize::from(totals.candidates) >= candidates,
-                    "{} of {candidates} candidates after a cut at byte {cut}",
-                    totals.candidates
+                    twice.is_empty(),
+                    "{twice:?} are both, after a cut at byte {cut}"
                 );
+                let both: BTreeSet<_> = candidates.union(&held).cloned().collect();
+                let lost: Vec<_> = confirmed.known.difference(&both).collect();
+                assert!(lost.is_empty(), "{lost:?} are lost by a cut at byte {cut}");
             }
         }
     }

@@ -179,7 +179,12 @@ impl Changing {
     }
 
     fn fresh(&self, log: &[Hit], from: f64, to: f64) -> f64 {
-        let name = host(self.host);
+        self.fresh_at(&host(self.host), log, from, to)
+    }
+
+    /// The share of the time from `from` to `to` in which the copy of the page, on the host of this
+    /// name, was current.
+    pub fn fresh_at(&self, name: &str, log: &[Hit], from: f64, to: f64) -> f64 {
         let served = |hit: &&Hit| {
             hit.path == self.path && hit.host == name && [200, 304].contains(&hit.status)
         };
