@@ -3,6 +3,7 @@
 
 mod admitting;
 mod finding;
+mod logged;
 mod restarts;
 mod web;
 
