@@ -3,6 +3,7 @@
 
 mod admitting;
 mod finding;
+mod judging;
 mod logged;
 mod restarts;
 mod web;
