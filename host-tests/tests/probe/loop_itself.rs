@@ -358,3 +358,20 @@ fn rules_for_everybody_do_not_hold_where_others_are_for_us() {
     assert!(world.asked("a.test", "/open").len() > 3);
     assert!(world.asked("a.test", "/private").is_empty());
 }
+
+#[test]
+fn the_totals_say_by_how_much_visits_were_late() {
+    let late = |away| {
+        let setting = Setting {
+            away,
+            seconds: 400,
+            ..Setting::of(GAP, &[("a.test", &["/one"])])
+        };
+        let (_, totals) = setting.run(|_| Answer::page("here"));
+        totals.late_seconds
+    };
+    let [usual, without_network] = [None, Some((100, 300))].map(late);
+    // Its one page came due soon after the network had gone.
+    let least = usual + 150;
+    assert!(without_network >= least, "{without_network} s, {usual} s");
+}
