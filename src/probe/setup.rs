@@ -429,15 +429,11 @@ impl<'a> Setup<'a> {
         identity(&self.config.key, "this device")
     }
 
-    /// The number of the list, in whatever order it is.
+    /// The number of the list, in whatever order it is, and whatever has taken the places of its
+    /// pages.
     pub(super) fn list_identity(&self) -> u64 {
-        #[cfg(feature = "discover")]
-        if self.found.len() > 0 {
-            // Whatever has taken their places.
-            let listed = (0..self.image.pages()).filter_map(|index| self.image.page(index).ok());
-            return listed.fold(0, |list, page| list ^ identity(&self.config.key, page.url));
-        }
-        (0..self.image.pages()).fold(0, |list, index| list ^ self.page_identity(index))
+        let listed = (0..self.image.pages()).filter_map(|index| self.image.page(index).ok());
+        listed.fold(0, |list, page| list ^ identity(&self.config.key, page.url))
     }
 }
 

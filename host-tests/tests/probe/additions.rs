@@ -3,10 +3,11 @@
 use dunlin::catalog::Page;
 use dunlin::learn::hints::Hint;
 use dunlin::probe::{AddError, Event};
+use dunlin::store::Store;
 use dunlin::time::{Duration, Instant};
 use host_tests::flash::Flash;
 
-use crate::world::{Answer, Hit, Keeper, Setting, World, WorldProbe};
+use crate::world::{Answer, Hit, Keeper, Keeping, Setting, World, WorldProbe};
 
 const GAP: Duration = Duration::from_secs(2);
 type NoStore = Keeper<'static, Flash<3, 1024, 4>>;
@@ -188,4 +189,37 @@ fn the_board_is_shown_bodies_piece_by_piece() {
     assert_eq!(whole, long);
     // The next visit starts again.
     assert_eq!(bodies.get(end + 1).map(|piece| piece.1), Some(0));
+}
+
+/// The device's own record is written every 15 minutes, and says which list it was.
+#[test]
+fn a_page_in_the_place_of_another_does_not_make_another_list() {
+    let setting = Setting {
+        seconds: 1_000,
+        ..two_hosts()
+    };
+    let mut store = Store::new(Flash::<3, 1024, 4>::blank());
+    let mut exchanged = false;
+    for run in 0..2 {
+        let keeper = Keeper {
+            store: &mut store,
+            how: Keeping::AsItShould,
+        };
+        let look = |_: &World, probe: &WorldProbe<'_, '_>| {
+            if !exchanged && probe.additions().remove(0).is_ok() {
+                let added = probe.additions().add(Page::new(0, "http://a.test/instead"));
+                assert_eq!(added, Ok(0));
+                exchanged = true;
+            }
+        };
+        let (world, _) = setting.run_keeping(Some(keeper), served, look);
+        let events = world.events.borrow();
+        let resumed = events.iter().find_map(|(_, event)| match event {
+            Event::Resumed(resumed) => Some((resumed.hosts, resumed.other_list)),
+            _ => None,
+        });
+        assert_eq!(resumed, Some((2 * run, false)), "run {run}");
+        store = Store::new(store.flash().clone());
+    }
+    assert!(exchanged);
 }

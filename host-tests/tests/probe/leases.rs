@@ -465,3 +465,27 @@ fn a_device_keeps_its_own_time_server_whichever_list_came() {
         assert_eq!(probe.in_fleet(Some(device)).config().sntp, asked);
     }
 }
+
+#[test]
+fn visits_that_are_told_late_say_how_long_ago_they_were() {
+    let mut told = None;
+    let world = always_leased(served, |world, probe| {
+        if told.is_none() && world.elapsed() >= Duration::from_secs(30) {
+            let mut batch = no_visits().visits;
+            let lost = probe.membership().take_visits(&mut batch);
+            told = Some((world.elapsed().as_secs(), batch, lost));
+        }
+    });
+    let (now, batch, lost) = told.expect("a look");
+    assert_eq!(lost, 0);
+    assert!(batch.len() > 10, "{batch:?}");
+    // Nothing is lost: the first that is told of a page is its first visit.
+    let mut visits = [("a.test", "/one"), ("a.test", "/two"), ("b.test", "/three")]
+        .map(|(host, path)| world.asked(host, path).into_iter());
+    for visit in &batch {
+        let hit = visits[usize::from(visit.page)].next().expect("a request");
+        let ago = now - hit.at.as_secs();
+        let said = u64::from(visit.ago_s);
+        assert!(said.abs_diff(ago) <= 1, "{visit:?}, it was {ago} s ago");
+    }
+}

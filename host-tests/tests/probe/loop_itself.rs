@@ -342,3 +342,36 @@ fn freshness_is_told_once_something_was_fetched() {
     assert!(is_share(last.0) && is_share(last.1), "{last:?}");
     assert!(last.0 > Some(0.5), "two pages that hardly change: {last:?}");
 }
+
+#[test]
+fn rules_for_everybody_do_not_hold_where_others_are_for_us() {
+    let setting = Setting {
+        seconds: 60,
+        ..Setting::of(GAP, &[("a.test", &["/open", "/private"])])
+    };
+    let (world, _) = setting.run(|hit| match hit.target.as_str() {
+        "/robots.txt" => {
+            Answer::page("User-agent: *\nDisallow: /\n\nUser-agent: dunlin\nDisallow: /private\n")
+        }
+        _ => Answer::page("here"),
+    });
+    assert!(world.asked("a.test", "/open").len() > 3);
+    assert!(world.asked("a.test", "/private").is_empty());
+}
+
+#[test]
+fn the_totals_say_by_how_much_visits_were_late() {
+    let late = |away| {
+        let setting = Setting {
+            away,
+            seconds: 400,
+            ..Setting::of(GAP, &[("a.test", &["/one"])])
+        };
+        let (_, totals) = setting.run(|_| Answer::page("here"));
+        totals.late_seconds
+    };
+    let [usual, without_network] = [None, Some((100, 300))].map(late);
+    // Its one page came due soon after the network had gone.
+    let least = usual + 150;
+    assert!(without_network >= least, "{without_network} s, {usual} s");
+}

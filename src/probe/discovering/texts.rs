@@ -374,3 +374,46 @@ impl Renewal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Config;
+    use crate::discover::{Candidate, FrontierMemory, FrontierSettings};
+    use crate::image::{Image, build};
+    use crate::rank::Account;
+
+    /// A page of the list that gave way may be found again: then there are two texts of it, and
+    /// the older one is kept as well, for it says that the page is not in the list's place.
+    #[test]
+    fn a_candidate_is_lost_with_its_own_text_only() {
+        let bytes = build(&Config::new("dunlin/0.1"), &[], &[], &[], &[]);
+        let image = Image::parse(&bytes).expect("an image of our own");
+        let setup = Setup::new(image, false).expect("a good configuration");
+        let memory = FrontierMemory {
+            accounts: &mut [Account::FREE; 1],
+            order: &mut [0; 1],
+            candidates: &mut [Candidate::default(); 8],
+            doorkeeper: &mut [0; 64],
+            directories: &mut [0; 64],
+        };
+        let mut frontier = Frontier::new(memory, FrontierSettings::DEFAULT, 1);
+        let text = Text {
+            kind: TextKind::Retired,
+            value: 0,
+            url: "http://a.test/retired",
+        };
+        let url = Url::parse(text.url).expect("a URL");
+        let own = digest(&url, &setup.config.key);
+        let _ = frontier.offer(Candidate::new(own, 0, 70), 1);
+        let mut moved = |from, to| {
+            text_moved(&mut frontier, &setup, &text, from, to);
+            let candidate = frontier.candidates().find(own);
+            candidate.map(|candidate| candidate.text())
+        };
+        assert_eq!(moved(30, None), Some(70), "an older text is lost");
+        assert_eq!(moved(30, Some(90)), Some(70), "an older text is moved");
+        assert_eq!(moved(70, Some(90)), Some(90));
+        assert_eq!(moved(90, None), None);
+    }
+}

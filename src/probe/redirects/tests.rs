@@ -123,6 +123,24 @@ fn the_store_is_told_again_when_writing_failed_or_took_too_long() {
 }
 
 #[test]
+fn the_store_is_not_told_of_the_end_of_what_it_never_knew() {
+    let mut bytes = [0; 160];
+    let mut all = Redirects::new(&mut bytes);
+    let none_is_left =
+        |all: &Redirects<'_>| all.unsaved().is_none() && all.records.all().count() == 0;
+    assert!(all.put(&redirect(1, true)));
+    all.forget(1);
+    assert!(none_is_left(&all), "it was on its way");
+    all.settle(&redirect(1, false));
+    all.forget(1);
+    assert!(none_is_left(&all), "it was not written yet");
+    all.settle(&redirect(1, false));
+    assert!(all.read(1).is_some());
+    all.forget(1);
+    assert_eq!(all.unsaved(), Some(1), "it is being written");
+}
+
+#[test]
 fn verdicts_expire() {
     let mut redirect = redirect(0, false);
     redirect.judge(
@@ -177,5 +195,44 @@ fn a_way_that_leads_nowhere_is_forgotten() {
     assert!(
         all.get(Subject::Page(2)).is_some(),
         "it has arrived long ago"
+    );
+}
+
+#[test]
+#[cfg(feature = "hints")]
+fn a_sitemap_of_an_index_is_allowed_again_only_if_it_was_before() {
+    const TELLER: u16 = 3;
+    let mut bytes = [0; 1_024];
+    let mut all = Redirects::new(&mut bytes);
+    let part = |verdict| Redirect {
+        subject: Subject::Part(TELLER),
+        verdict,
+        ..redirect(0, true)
+    };
+    // What is said of a part of this identity when it comes next.
+    let judged = |all: &mut Redirects<'_>, id| {
+        let mut next = part(Verdict::Unknown);
+        all.judge_part(&mut next, id, Instant::ZERO);
+        next.verdict
+    };
+    for (id, verdict) in [(7, Verdict::Denied), (8, Verdict::Unknown)] {
+        assert!(all.put(&part(verdict)));
+        all.leave_part(TELLER, id);
+        assert_eq!(judged(&mut all, id), Verdict::Unknown);
+    }
+    // One that is read again and again takes one of the four places.
+    for id in [1, 2, 3, 4, 4, 4, 4] {
+        assert!(all.put(&part(Verdict::Allowed)));
+        all.leave_part(TELLER, id);
+    }
+    for id in 1..=4 {
+        assert_eq!(judged(&mut all, id), Verdict::Allowed, "part {id}");
+    }
+    assert!(all.put(&part(Verdict::Allowed)));
+    all.leave_part(TELLER, 5);
+    assert_eq!(
+        judged(&mut all, 1),
+        Verdict::Unknown,
+        "the oldest makes room"
     );
 }

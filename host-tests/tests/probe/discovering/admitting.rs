@@ -4,11 +4,12 @@ use dunlin::discover::{DiscoverySettings, Scope};
 use dunlin::probe::LoggedFoundEvent;
 use dunlin::rank::{Measure, Ranking};
 use dunlin::time::Duration;
+use host_tests::flash::Flash;
 
 use super::web::Web;
 use super::{HOSTS, run, setting};
 use crate::texts::TextFlash;
-use crate::world::{Answer, Hit, Setting, World};
+use crate::world::{Answer, Hit, Keeper, Setting, World};
 
 #[test]
 fn the_most_important_pages_are_found_and_kept() {
@@ -248,4 +249,33 @@ fn the_section_for_ranking_keeps_its_format() {
     let many = format!("\x01\x02{}", "word ".repeat(17));
     assert!(Ranking::read(many.as_bytes()).is_none(), "too many words");
     assert!(Ranking::read(b"\x01\x02\xff").is_none(), "no text");
+}
+
+/// A page of the list, about which the list is quite sure.
+#[test]
+fn what_is_believed_of_a_page_is_said_once_it_has_a_version() {
+    let texts = TextFlash::blank();
+    let section = DiscoverySettings::new(Scope::Hosts, 4, 1_000).header();
+    let setting = Setting {
+        discover: Some((section.to_vec(), texts)),
+        rate: 50.0,
+        confidence: 1e6,
+        seconds: 60,
+        ..Setting::of(Duration::from_secs(1), &[("h0.test", &["/", "/gone"])])
+    };
+    let mut beliefs = Vec::new();
+    setting.run_keeping(
+        None::<Keeper<'_, Flash<3, 1024, 4>>>,
+        |hit| match hit.target.as_str() {
+            "/" => Answer::page("here"),
+            _ => Answer::none(),
+        },
+        |_, probe| beliefs.push([0, 1].map(|page| probe.found().belief(page))),
+    );
+    assert_eq!(beliefs.first(), Some(&[(1.0, None); 2]), "at the start");
+    let Some([(weight, Some(rate)), gone]) = beliefs.last() else {
+        panic!("{:?}", beliefs.last());
+    };
+    assert_eq!((*weight, *gone), (1.0, (1.0, None)));
+    assert!((rate / 50.0 - 1.0).abs() < 0.01, "{rate} changes a day");
 }

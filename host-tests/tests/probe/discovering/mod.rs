@@ -3,6 +3,8 @@
 
 mod admitting;
 mod finding;
+mod judging;
+mod logged;
 mod restarts;
 mod web;
 
