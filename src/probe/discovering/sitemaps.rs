@@ -101,10 +101,7 @@ impl Sitemaps {
                     latest.url = url;
                 }
             }
-            _ => {
-                self.has_more |= self.waiting.is_full();
-                self.add(digest, index, url);
-            }
+            _ => self.add(digest, index, url),
         }
     }
 
