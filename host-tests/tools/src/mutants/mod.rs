@@ -137,7 +137,9 @@ pub fn mutants(install: bool, choice: Choice<'_>) -> Result<()> {
     }
     let total = listed.len();
     if !choice.all {
-        sample(&mut listed, choice.sample, choice.seed);
+        sample(&mut listed, choice.sample, choice.seed, |(_, mutant)| {
+            &mutant.name
+        });
     }
     let outcomes = tried(&listed)?;
     judge(&outcomes, total)
@@ -176,11 +178,18 @@ fn list(room: &Room) -> Command {
     command
 }
 
-/// Keeps `count` of them, chosen by the seed, in their order.
-fn sample<T>(of: &mut Vec<T>, count: usize, mut seed: u64) {
-    while of.len() > count {
-        let place = split_mix(&mut seed) % of.len() as u64;
-        of.remove(place as usize);
+/// Keeps some `count` of them, chosen by the seed and their names, in their order. Code that moves,
+/// comes or goes leaves the others in the sample.
+fn sample<T>(of: &mut Vec<T>, count: usize, seed: u64, name: impl Fn(&T) -> &str) {
+    let draw = |one: &T| {
+        let name = without_place(name(one));
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        split_mix(&mut name.bytes().fold(seed, mix))
+    };
+    let mut drawn: Vec<u64> = of.iter().map(draw).collect();
+    drawn.sort_unstable();
+    if let Some(first_left) = drawn.get(count) {
+        of.retain(|one| draw(one) < *first_left);
     }
 }
 
@@ -344,15 +353,21 @@ mod tests {
 
     #[test]
     fn a_sample_is_the_same_for_the_same_seed() {
-        let drawn = |seed| {
-            let mut numbers: Vec<usize> = (0..2_801).collect();
-            sample(&mut numbers, SAMPLE, seed);
-            numbers
+        let of = |from: usize, seed| {
+            let mut names: Vec<String> = (from..2_801).map(|name| name.to_string()).collect();
+            sample(&mut names, SAMPLE, seed, |name| name);
+            names
         };
-        assert_eq!(drawn(1), drawn(1));
-        assert_ne!(drawn(1), drawn(2));
-        assert_eq!(drawn(1).len(), SAMPLE);
-        assert!(drawn(1).is_sorted());
+        let drawn = of(0, 1);
+        assert_eq!(drawn, of(0, 1));
+        assert_ne!(drawn, of(0, 2));
+        assert_eq!(drawn.len(), SAMPLE);
+        let number = |name: &String| name.parse::<usize>().ok();
+        assert!(drawn.is_sorted_by_key(number));
+        // Some have gone: the others are still drawn.
+        let later = of(400, 1);
+        let stays = |name: &&String| number(name) >= Some(400);
+        assert!(drawn.iter().filter(stays).all(|name| later.contains(name)));
     }
 
     #[test]
