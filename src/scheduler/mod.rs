@@ -73,9 +73,8 @@
 //! what their next visits found. So a page is treated like the others until pages have shown that
 //! they differ, which makes a round robin of the first rounds, and of pages that keep to a clock
 //! nobody knows: what has just changed there will not for a while. The same world in seconds and in
-//! weeks ends equally fresh, and in none of a set of 22 worlds, after 3 to 100 visits a page, is
-//! the scheduler more than half a per cent below round robin; after 1,000 visits it is 0.53 ± 0.24 %
-//! below where all pages change once a day and are visited every 1.3 days
+//! weeks ends equally fresh, and in none of a set of 22 worlds, after 3 to 1,000 visits a page, is
+//! the scheduler more than half a per cent below round robin
 //! (`host-tests/tests/scheduler/floor.rs`).
 //!
 //! Exploring is part of the value: a visit is worth the average over all rates that a page may
