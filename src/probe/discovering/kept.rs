@@ -187,7 +187,8 @@ pub(super) fn free(
     page.set_kind(Kind::Free);
     let text = (kind == Kind::Kept).then_some((page.host.get(), page.text()));
     let _ = frontier.retire(place, text, verdict);
-    page.set_unsaved(kind == Kind::Kept);
+    // What the log has not been told yet of the page before stays to be told.
+    page.set_unsaved(kind == Kind::Kept || page.is_unsaved());
     Some(kind)
 }
 
