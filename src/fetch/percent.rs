@@ -105,35 +105,50 @@ pub(crate) const HASH: u8 = 32;
 /// What ends the name of a parameter.
 pub(crate) const EQUALS: u8 = 64;
 
-/// Which of them a text holds. One look at each octet says what need not be looked for: as a rule,
-/// any of them.
+/// Which of them a text may hold. One look at each octet says what need not be looked for: as a
+/// rule, any of them.
+#[cfg(feature = "discover")]
 #[inline(never)] // Once for all callers.
 pub(crate) fn kinds_of(text: &[u8]) -> u8 {
     text.iter().fold(0, |all, octet| all | kind(*octet))
 }
 
+/// Any: who follows no links joins a URL now and then, and spares the 800 bytes of flash.
+#[cfg(not(feature = "discover"))]
+pub(crate) fn kinds_of(_text: &[u8]) -> u8 {
+    u8::MAX
+}
+
+#[cfg(feature = "discover")]
 fn kind(octet: u8) -> u8 {
+    static KINDS: [u8; 256] = {
+        let mut kinds = [ILLEGAL; 256];
+        let mut octet = b'!';
+        while octet <= b'~' {
+            kinds[octet as usize] = kind_of(octet);
+            octet += 1;
+        }
+        kinds
+    };
     KINDS.get(usize::from(octet)).copied().unwrap_or(ILLEGAL)
 }
 
-static KINDS: [u8; 256] = {
-    let mut kinds = [ILLEGAL; 256];
-    let mut octet = b'!';
-    while octet <= b'~' {
-        kinds[octet as usize] = match octet {
-            b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' => ILLEGAL,
-            b'%' => PERCENT,
-            b'.' => DOT,
-            b':' => COLON,
-            b'?' => QUESTION,
-            b'#' => HASH,
-            b'=' => EQUALS,
-            _ => 0,
-        };
-        octet += 1;
+#[cfg(not(feature = "discover"))]
+use kind_of as kind;
+
+const fn kind_of(octet: u8) -> u8 {
+    match octet {
+        b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' => ILLEGAL,
+        b'%' => PERCENT,
+        b'.' => DOT,
+        b':' => COLON,
+        b'?' => QUESTION,
+        b'#' => HASH,
+        b'=' => EQUALS,
+        b'!'..=b'~' => 0,
+        _ => ILLEGAL,
     }
-    kinds
-};
+}
 
 /// Whether a character means the same encoded or not (RFC 3986 §2.3).
 fn is_unreserved(octet: u8) -> bool {

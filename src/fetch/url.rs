@@ -190,7 +190,9 @@ impl<'a> Url<'a> {
             .ok_or(UrlError::Host)?;
         match own_server {
             // What is written is clean, and the rest was read before.
-            Some(path) if len <= Self::MAX_LENGTH => self.with_target(text, path),
+            Some(path) if cfg!(feature = "discover") && len <= Self::MAX_LENGTH => {
+                self.with_target(text, path)
+            }
             _ => Url::parse(text),
         }
     }
