@@ -1,4 +1,4 @@
-//! What URLs are known by: 32 bits of keyed SipHash-1-3.
+//! What URLs are known by: 32 bits of HalfSipHash-1-3 under the device's key.
 
 use crate::fetch::ascii::find;
 use crate::fetch::{Url, keyed_digest_of_directory};
