@@ -173,7 +173,7 @@ pub fn beside_peers() -> Result<()> {
 ///
 /// # Errors
 /// It cannot be measured, or exceeds what it has to keep.
-pub fn readers(install: bool) -> Result<()> {
+pub fn finding(install: bool) -> Result<()> {
     setup::qemu(install)?;
     let mut rows = discovery::instructions(install)?;
     rows.extend(discovery::memory());

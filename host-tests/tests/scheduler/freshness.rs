@@ -84,9 +84,9 @@ fn shares(world: &World, learn: bool, days: f64) -> Vec<[f64; 2]> {
             pieces: 2,
             ..Options::new(days, seed)
         };
-        let mut policy = policy.build(world, per_day, learn, seed);
-        let report = run(world, &mut *policy, &options);
-        assert_eq!(report.politeness_violations, 0);
+        let mut built = policy.build(world, per_day, learn, seed);
+        let report = run(world, &mut *built, &options);
+        assert_eq!(report.politeness_violations, 0, "{policy:?}");
         [0, 1].map(|half| report.course[half] / best / seeds as f64)
     };
     let mean = |policy: &PolicyName| {

@@ -118,7 +118,7 @@ pub const FIRMWARE: &[Step] = &[
 pub const ALONE: &[Step] = &[
     step("throughput in QEMU", |of| throughput(of.install)),
     step("what keeping costs", |of| bench::collection(of.install)),
-    step("what finding costs", |of| bench::readers(of.install)),
+    step("what finding costs", |of| bench::finding(of.install)),
     step("supply chain", |settings| {
         supply_chain::supply_chain(settings.install)
     }),
