@@ -114,7 +114,7 @@ impl<I: Id> Core<'_, I> {
         outcome: Outcome,
         now: Instant,
     ) -> Result<Tick, Error> {
-        // xorshift: the spread of back-offs need not be any better.
+        // xorshift: the spread of back-offs, and what one fetch in so many does, need no better.
         let mut random = self.state.random;
         random ^= random << 13;
         random ^= random >> 17;

@@ -55,7 +55,8 @@ pub struct Settings {
     pub host_share: f32,
     /// Fetch from hosts with allowed hours while the time of day is not known.
     pub fetch_without_clock: bool,
-    /// For the little that is random: the spread of back-offs.
+    /// For the little that is random: the spread of back-offs, and after which fetches what hosts
+    /// have shown is looked at anew.
     pub seed: u32,
 }
 
