@@ -30,7 +30,9 @@ const BUDGET: f64 = 6.0;
 pub const POLITENESS: Duration = Duration::from_millis(500);
 /// The copies of the first fetches, before which nothing can be fresh, are not measured.
 const WARM_UP: Duration = Duration::from_secs(15);
-const SEED: u64 = 20_261_116;
+/// The web's changes are one draw of many, and chance moves a minute by two per cent either way: this
+/// one is near the mean.
+const SEED: u64 = 38;
 
 /// What a run came to, by the server's log.
 #[derive(Debug)]
@@ -58,10 +60,15 @@ pub fn crawl(
     tour(elf, rates, seconds, seed).run(show)
 }
 
+/// A minute longer than the crawl, which a slow start may make later.
+fn web(seconds: u32, seed: u64) -> World {
+    World::new(PAGES, HOSTS, f64::from(seconds) + 60.0, seed)
+}
+
 fn tour(elf: &Path, rates: Rates, seconds: u32, seed: u64) -> Tour<'_> {
     Tour {
         elf,
-        world: World::new(PAGES, HOSTS, f64::from(seconds) + 60.0, seed),
+        world: web(seconds, seed),
         https: 0,
         politeness: POLITENESS,
         per_second: BUDGET,
@@ -293,8 +300,49 @@ impl Display for Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dunlin_host::simulate::{self, Change, Options, PolicyName, SimHost, SimPage};
     use dunlin_tools::qemu::Level;
     use dunlin_tools::qemu::crawl::Summary;
+
+    /// What the scheduler reaches in virtual time in the minute that the demo shows, as a share of
+    /// the optimum, if its web changes by the draw of this seed.
+    fn first_minute(seed: u64) -> f64 {
+        /// Runs of the same web, in which the scheduler's own chances differ.
+        const RUNS: u64 = 8;
+        let web = web(SECONDS, seed);
+        let best = web.optimum(BUDGET, POLITENESS).expect("a plan of the web");
+        let page = |page: &dunlin_tools::web::changing::Changing| SimPage {
+            host: page.host,
+            weight: 1.0,
+            mean_rate: page.rate * DAY,
+            change: Change::Trace(page.changes.iter().map(|second| second / DAY).collect()),
+        };
+        let world = simulate::World {
+            pages: web.pages.iter().map(page).collect(),
+            hosts: vec![SimHost::new(POLITENESS.into()); HOSTS],
+            ..simulate::World::default()
+        };
+        let run = |seed| {
+            let options = Options {
+                measured_from: WARM_UP.as_secs_f64() / DAY,
+                fetch_time: dunlin::time::Duration::from_millis(30),
+                ..Options::new(f64::from(SECONDS) / DAY, seed)
+            };
+            let mut policy = PolicyName::default().build(&world, BUDGET * DAY, true, seed);
+            simulate::run(&world, &mut *policy, &options).freshness / best
+        };
+        (1..=RUNS).map(run).sum::<f64>() / RUNS as f64
+    }
+
+    #[test]
+    fn the_web_that_is_shown_is_a_usual_one_and_learnt_within_three_per_cent() {
+        const DRAWS: u64 = 40;
+        let mean = (1..=DRAWS).map(first_minute).sum::<f64>() / DRAWS as f64;
+        let shown = first_minute(SEED);
+        println!("{shown:.4} of the optimum in the web that is shown, {mean:.4} on average");
+        assert!(mean >= 0.97, "{mean}");
+        assert!((shown - mean).abs() < 0.01, "{shown}, on average {mean}");
+    }
 
     #[test]
     fn the_summary_says_what_the_server_saw() {
