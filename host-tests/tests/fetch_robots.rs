@@ -709,3 +709,21 @@ fn agrees_with_robotstxt_on_100_000_pairs() {
         "the generator is lopsided: {denied} disallowed"
     );
 }
+
+#[test]
+fn to_look_for_a_rule_takes_a_step_for_sixteen_bytes_of_those_that_are_kept() {
+    let mut rules = Rules::new([0; 256]);
+    let long = [b'x'; 98];
+    for (pattern, used) in [(&long[..], 0), (b"/y", 100), (b"/y", 104)] {
+        let rule = Rule {
+            allow: false,
+            pattern,
+            cut: false,
+            line: 1,
+        };
+        let mut steps = 1_000;
+        assert!(rules.rule(&rule, &mut steps));
+        assert_eq!(steps, 1_000 - used / 16);
+    }
+    assert_eq!(rules.used(), 104, "the same rule is kept once");
+}

@@ -404,6 +404,30 @@ mod tests {
     use crate::probe::redirects::Redirects;
 
     #[test]
+    fn each_record_counts_where_its_newest_version_is() {
+        let mut hosts = [HostMemory::NEW; 2];
+        let mut pages = [PageMemory::NEW; 3];
+        let mut known = Knowledge {
+            pages: &mut pages,
+            origins: Origins::new(&mut hosts),
+            redirects: Redirects::new(&mut []),
+        };
+        let mut persist = Persist::NEW;
+        for (key, sector) in [
+            (RecordKey::Host(0), 4),
+            (RecordKey::Host(1), 4),
+            (RecordKey::Page(0), 4),
+            (RecordKey::Page(1), 4),
+            (RecordKey::Page(2), 5),
+            (RecordKey::Root, 5),
+        ] {
+            persist.saved(key, sector, &mut known);
+        }
+        let counts = [4, 5, 6].map(|sector| persist.count_in(sector, &known));
+        assert_eq!(counts, [4, 2, 0]);
+    }
+
+    #[test]
     fn what_could_not_be_written_is_written_again() {
         let mut hosts = [HostMemory::NEW; 2];
         let mut pages = [PageMemory::NEW; 3];

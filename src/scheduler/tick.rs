@@ -220,6 +220,14 @@ mod tests {
     }
 
     #[test]
+    fn what_was_long_ago_is_the_oldest_tick() {
+        let mut clock = TickClock::new();
+        clock.set(Instant::ZERO + Duration::DAY * 1_000);
+        assert!(clock.rebase().is_some());
+        assert_eq!(clock.tick(Instant::ZERO), Tick::new(0));
+    }
+
+    #[test]
     fn a_clock_that_steps_back_stands_still() {
         let mut clock = TickClock::new();
         let later = Instant::ZERO + Duration::HOUR;

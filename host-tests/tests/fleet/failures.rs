@@ -54,6 +54,20 @@ fn a_raise_after_a_lost_report_is_no_answer_to_it() {
 }
 
 #[test]
+fn a_budget_counts_until_its_lease_is_over_everywhere() {
+    let (_, mut ledger, _) = leased();
+    let until = ledger.leased_until(DRIFT);
+    let after = until + Duration::from_micros(1);
+    for (now, expected) in [(at(12), 100.0), (until, 100.0), (after, 0.0)] {
+        assert_eq!(ledger.committed(DRIFT, now), expected, "at {now:?}");
+        ledger.lapse(DRIFT, now);
+        assert_eq!(ledger.budget(), expected, "at {now:?}");
+    }
+    // Nothing is left of it that could come back.
+    assert_eq!(ledger.committed(DRIFT, at(12)), 0.0);
+}
+
+#[test]
 fn a_grant_that_comes_twice_counts_once() {
     let (mut probe, _, grant) = leased();
     let until = probe.leased_until();
