@@ -244,7 +244,11 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
             let state = &mut *self.probe.state();
             if let Some(counted) = conclusion.counted {
                 if let Some((host, date)) = counted.date {
-                    state.clock.hear(host, date.as_unix(), now);
+                    let setup = &self.probe.setup;
+                    let is_it = |voice: &u16| setup.share_a_name(*voice, host);
+                    let voice = state.clock.voices().find(is_it);
+                    let voice = voice.unwrap_or(host);
+                    state.clock.hear(voice, date.as_unix(), now);
                 }
                 state.tell_time_of_day(&self.probe.setup, now);
             }

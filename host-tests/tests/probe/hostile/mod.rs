@@ -2,6 +2,7 @@
 //! themselves. Here: whose gate and whose rules a request has, however a host is spelled and
 //! whatever it answers.
 
+mod clock;
 mod earlier;
 mod found;
 mod moves;
