@@ -5,6 +5,7 @@
 mod clock;
 mod earlier;
 mod found;
+mod listed;
 mod moves;
 mod private;
 mod slow;
