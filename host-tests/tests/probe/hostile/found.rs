@@ -133,6 +133,8 @@ fn hosts_that_were_found_do_not_set_the_clock() {
 
 /// Hosts that links lead to, with two pages each.
 const FOUND: usize = 8;
+/// From then on, the honest page is a redirect.
+const LATE: Duration = Duration::from_secs(2_000);
 
 /// A probe of `a.test`, whose front page links to pages of other hosts, and of `good.test`, whose
 /// page is a redirect after a while; with so many bytes for redirects. What the others do is for
@@ -148,13 +150,12 @@ fn beside_found(
         redirect_bytes,
         ..Setting::of(GAP, &hosts)
     };
-    let late = Duration::from_secs(2_000);
     crawl((Scope::Any, 7_200), setting, move |hit| {
         let page = |page: usize| format!("http://f{}.test/{}", page / 2, page % 2);
         match (hit.host.as_str(), hit.target.as_str()) {
             (_, "/robots.txt" | "/sitemap.xml") => Answer::none(),
             ("a.test", _) => links(hit, (0..2 * FOUND).map(page)),
-            ("good.test", "/page") if hit.at > late => Answer::moved(302, good),
+            ("good.test", "/page") if hit.at > LATE => Answer::moved(302, good),
             ("good.test" | "friend.test", _) => Answer::page(&hit.target),
             _ => site(hit),
         }
@@ -195,13 +196,21 @@ fn hosts_that_were_found_take_a_quarter_of_the_places_of_strangers_together() {
 
 #[test]
 fn hosts_that_were_found_take_a_quarter_of_the_room_for_redirects_together() {
-    let world = beside_found("/now-here", 1_024, |hit| match hit.target.len() {
-        2 => Answer::moved(302, &format!("/{}", "long".repeat(50))),
-        _ => Answer::new(503, "Retry-After: 4294967295\r\n", ""),
+    let long: &'static str = format!("/{}", "long".repeat(50)).leak();
+    // A record of 230 bytes.
+    let world = beside_found(long, 1_024, move |hit| match hit.target.as_str() {
+        // Pages that are kept, and move later.
+        "/0" | "/1" if hit.at < LATE => Answer::page(&format!("{}{}", hit.host, hit.target)),
+        "/0" | "/1" => Answer::moved(302, long),
+        // It goes on, and comes no further.
+        _ => Answer::new(503, "Retry-After: 20\r\n", ""),
     });
     let hits = world.hits.borrow();
-    let led = hits.iter().any(|hit| hit.target.starts_with("/long"));
-    assert!(led, "their redirects are followed");
-    let read = read_late(&world, "good.test", "/now-here");
-    assert!(read > 20, "the honest page was read {read} times");
+    let led = hits
+        .iter()
+        .filter(|hit| hit.host.starts_with('f') && hit.target == long);
+    let led = led.count();
+    assert!(led > 10, "their redirects were followed {led} times");
+    let read = read_late(&world, "good.test", long);
+    assert!(read > 100, "the honest page was read {read} times");
 }
