@@ -392,6 +392,12 @@ impl<'a> Setup<'a> {
         found.map(|host| host as u16)
     }
 
+    /// Are two hosts of the list ports of one name?
+    pub(super) fn share_a_name(&self, one: u16, other: u16) -> bool {
+        let name = |host: u16| self.image.host(host.into()).map_or("", |host| host.name);
+        without_port(name(one)) == without_port(name(other))
+    }
+
     /// Is it a host that is in the collection because of links, and not in the list?
     #[cfg(feature = "discover")]
     pub(super) fn is_found(&self, origin: &Origin<'_>) -> bool {
@@ -440,4 +446,15 @@ impl<'a> Setup<'a> {
 /// Is a page with this URL on the server that another URL is on?
 fn is_at(page: &str, url: &Url<'_>) -> bool {
     Url::parse(page).is_ok_and(|page| page.same_server(url))
+}
+
+/// A host's name without its port.
+fn without_port(name: &str) -> &[u8] {
+    let name = name.as_bytes();
+    let colon = name.iter().rposition(|byte| *byte == b':');
+    match colon {
+        // The colons of an IPv6 address are in brackets.
+        Some(colon) if !name.ends_with(b"]") => name.get(..colon).unwrap_or_default(),
+        _ => name,
+    }
 }

@@ -193,20 +193,30 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
             let at = state.moment(self.probe.board.now());
             visit.unasked(&mut state.known, at)
         };
-        self.conclude(turn, &conclusion);
+        self.conclude(turn, visit.host(), &conclusion);
     }
 
     /// Tells the visit what became of its request; true if it has to be made again.
     #[inline(never)] // Out of the futures' code, which would be larger.
     fn end(&self, turn: &Turn, visit: &PageVisit<'a>, reply: Reply<'_, '_>) -> bool {
+        let asks_for_patience = match &reply {
+            Reply::Answered(answer, _) => answer.wait.is_some_and(|wait| !wait.is_zero()),
+            _ => false,
+        };
         let next = {
             let state = &mut *self.probe.state();
             let at = state.moment(self.probe.board.now());
-            visit.told(reply, &self.probe.setup, &mut state.known, at)
+            let mut next = visit.told(reply, &self.probe.setup, &mut state.known, at);
+            if let Next::Conclude(conclusion) = &mut next
+                && turn.host != visit.host()
+            {
+                state.spare_host(turn, conclusion, asks_for_patience);
+            }
+            next
         };
         match next {
             Next::AskAgain => return true,
-            Next::Conclude(conclusion) => self.conclude(turn, &conclusion),
+            Next::Conclude(conclusion) => self.conclude(turn, visit.host(), &conclusion),
             Next::WaitAt(host) => self.put_back(turn, host, false),
             Next::NotNow => self.put_back(turn, turn.host, true),
         }
@@ -225,9 +235,9 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
         state.slots.wake_all();
     }
 
-    /// Logs, counts and records how a turn ended.
+    /// Logs, counts and records how a turn of a page of this host ended.
     #[inline(never)] // Once for both callers.
-    fn conclude(&self, turn: &Turn, conclusion: &Conclusion) {
+    fn conclude(&self, turn: &Turn, host: u16, conclusion: &Conclusion) {
         conclusion
             .events
             .iter()
@@ -244,12 +254,17 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
             let state = &mut *self.probe.state();
             if let Some(counted) = conclusion.counted {
                 if let Some((host, date)) = counted.date {
-                    state.clock.hear(host, date.as_unix(), now);
+                    let setup = &self.probe.setup;
+                    let is_it = |voice: &u16| setup.share_a_name(*voice, host);
+                    let voice = state.clock.voices().find(is_it);
+                    let voice = voice.unwrap_or(host);
+                    state.clock.hear(voice, date.as_unix(), now);
                 }
                 state.tell_time_of_day(&self.probe.setup, now);
             }
             let slow = state.slots.leave(self.number, now);
-            if let Some(host) = state.known.origins.hosts.get_mut(usize::from(turn.host)) {
+            // Whose page it is, not whom it was led to: others lead pages where it takes long.
+            if let Some(host) = state.known.origins.hosts.get_mut(usize::from(host)) {
                 host.slow = if slow {
                     SLOW_FOR
                 } else {
@@ -284,6 +299,30 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
 }
 
 impl State<'_> {
+    /// A page that redirects have led to this host of the list says nothing of it by failing there:
+    /// who leads pages astray could have it left alone for hours. The page is left alone instead,
+    /// unless the host has asked for patience itself; and it has no gap shortened.
+    fn spare_host(&self, turn: &Turn, conclusion: &mut Conclusion, asks_for_patience: bool) {
+        if let Some((host, gap)) = &mut conclusion.gap
+            && let Some(host) = self.scheduler.host_id((*host).into())
+        {
+            *gap = self
+                .scheduler
+                .gap(host)
+                .map_or(*gap, |known| known.max(*gap));
+        }
+        let failed = matches!(
+            conclusion.outcome,
+            Outcome::Failed | Outcome::Refused { .. } | Outcome::Broken { .. }
+        );
+        if failed && !asks_for_patience {
+            let page = self.known.pages.get(turn.page.index());
+            // The first time is for hosts to hear of.
+            let times = page.map_or(0, PageMemory::failures) + 2;
+            conclusion.outcome = Outcome::Broken { times };
+        }
+    }
+
     fn moment(&self, now: Instant) -> Moment {
         Moment {
             now,

@@ -8,6 +8,10 @@
 //! | one or two hosts of a list of one or two, and no other that disagrees | after a minute, unless it was later before |
 //! | one or two hosts of a longer list, and no other that disagrees | after an hour, unless it was later before |
 //!
+//! Hosts of the list are its ports, too, but all ports of one name have one voice: who has the name
+//! has them all. Names are compared, and not addresses: many honest names are at one address, and
+//! several names of one owner are several voices, as are a name and its own address in numbers.
+//!
 //! Nothing is decided by a time that is not believed, allowed hours included. "It was later before"
 //! is said by the store, and only where a time server or three hosts had given the time: what one
 //! host made up does not last.
@@ -79,6 +83,11 @@ impl WallClock {
         }
         // There is room now.
         let _ = self.witnesses.push((host, start));
+    }
+
+    /// The hosts that have spoken lately.
+    pub(super) fn voices(&self) -> impl Iterator<Item = u16> {
+        self.witnesses.iter().map(|(host, _)| *host)
     }
 
     /// A time server said so. True if something else was taken for certain before.

@@ -17,7 +17,7 @@ pub struct Copy {
     /// Σ over missed changes of 1/k × days since the k-th.
     pub harmonic: f64,
     /// Changes of the page within the time that is measured, up to the last fetch.
-    pub changes: u32,
+    pub changes: u64,
 }
 
 impl Copy {
@@ -69,7 +69,7 @@ impl Copy {
             if held {
                 self.harmonic += (until - self.next_change.max(measured_from)).max(0.0) / missed;
             }
-            self.changes += u32::from(self.next_change >= measured_from);
+            self.changes += u64::from(self.next_change >= measured_from);
             self.next_change = change.after(self.next_change, &mut self.random);
         }
     }

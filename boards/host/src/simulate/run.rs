@@ -266,7 +266,7 @@ impl<'a> Simulation<'a> {
             age += page.weight * copy.age;
             harmonic += page.weight * copy.harmonic;
             weight += page.weight;
-            self.report.changes += u64::from(copy.changes);
+            self.report.changes += copy.changes;
         }
         let measured = weight * (days - measured_from);
         let mut report = self.report;

@@ -16,8 +16,8 @@ pub const SEEDS: u16 = 5;
 /// More days or fetches are a slip of the pen, or a month of waiting.
 const MOST_DAYS: f64 = 36_500.0;
 const MOST_FETCHES: f64 = 1e10;
-/// Of all pages in all simulations: some quarter of an hour of drawing them.
-const MOST_CHANGES: f64 = 1e11;
+/// Of all pages in all simulations: some minutes of drawing them.
+const MOST_CHANGES: f64 = 1e10;
 /// Fewer are no crawl: once in two thousand years.
 const FEWEST_CRAWLS_PER_DAY: f64 = 1e-6;
 /// Rounds of fetches before figures count.

@@ -1,17 +1,16 @@
 //! Hosts and pages that links led to: what they may not take from hosts of the list, and whose rules
 //! and gates they keep.
 
-use dunlin::discover::{DiscoverySettings, Scope};
-use dunlin::fetch::HttpDate;
-use dunlin::probe::Event;
-use dunlin::store::Store;
-use dunlin::time::Duration;
-use host_tests::flash::Flash;
+use std::collections::BTreeSet;
 
+use dunlin::discover::{DiscoverySettings, Scope};
+use dunlin::time::Duration;
+
+use super::clock::{clocks, dated, keeping_time};
 use super::{GAP, no_robots};
 use crate::discovering;
 use crate::texts::TextFlash;
-use crate::world::{Answer, Hit, Keeper, Keeping, Setting, World};
+use crate::world::{Answer, Hit, Setting, World};
 
 /// A probe of these hosts that looks for pages, in so many seconds.
 fn crawl(
@@ -111,32 +110,6 @@ fn a_host_whose_name_is_too_long_does_not_end_the_search_for_others() {
     assert!(!world.asked("later.test", "/").is_empty());
 }
 
-/// What the clock of a probe was set to, in seconds since 1970.
-fn clocks(world: &World) -> Vec<(Duration, u32)> {
-    let events = world.events.borrow();
-    let clocks = events.iter().filter_map(|(at, event)| match event {
-        Event::Clock { unix, .. } => Some((*at, *unix)),
-        _ => None,
-    });
-    clocks.collect()
-}
-
-/// A run with a store, which has to know the time.
-fn keeping_time(setting: &Setting, site: impl Fn(&Hit) -> Answer + 'static) -> World {
-    let mut store = Store::new(Flash::<16, 4096, 4>::blank());
-    let keeper = Keeper {
-        store: &mut store,
-        how: Keeping::AsItShould,
-    };
-    setting.run_keeping(Some(keeper), site, |_, _| ()).0
-}
-
-fn dated(body: &str, at: Duration) -> Answer {
-    let date = HttpDate::from_unix(1_794_000_000 + at.as_secs()).expect("a date");
-    let date = String::from_utf8_lossy(&date.format()).into_owned();
-    Answer::new(200, &format!("Date: {date}\r\n"), body)
-}
-
 #[test]
 fn hosts_that_were_found_do_not_set_the_clock() {
     let hosts: [(&'static str, &[&'static str]); 1] = [("a.test", &["/", "/2"])];
@@ -158,29 +131,86 @@ fn hosts_that_were_found_do_not_set_the_clock() {
     assert_eq!(clocks(&world), [], "nobody of the list has said a date");
 }
 
+/// Hosts that links lead to, with two pages each.
+const FOUND: usize = 8;
+/// From then on, the honest page is a redirect.
+const LATE: Duration = Duration::from_secs(2_000);
+
+/// A probe of `a.test`, whose front page links to pages of other hosts, and of `good.test`, whose
+/// page is a redirect after a while; with so many bytes for redirects. What the others do is for
+/// `site` to say.
+fn beside_found(
+    good: &'static str,
+    redirect_bytes: usize,
+    site: impl Fn(&Hit) -> Answer + 'static,
+) -> World {
+    let hosts: [(&'static str, &[&'static str]); 2] =
+        [("a.test", &["/", "/2"]), ("good.test", &["/page"])];
+    let setting = Setting {
+        redirect_bytes,
+        ..Setting::of(GAP, &hosts)
+    };
+    crawl((Scope::Any, 7_200), setting, move |hit| {
+        let page = |page: usize| format!("http://f{}.test/{}", page / 2, page % 2);
+        match (hit.host.as_str(), hit.target.as_str()) {
+            (_, "/robots.txt" | "/sitemap.xml") => Answer::none(),
+            ("a.test", _) => links(hit, (0..2 * FOUND).map(page)),
+            ("good.test", "/page") if hit.at > LATE => Answer::moved(302, good),
+            ("good.test" | "friend.test", _) => Answer::page(&hit.target),
+            _ => site(hit),
+        }
+    })
+}
+
+/// How often the honest page was read in the end, after this time.
+fn read_late(world: &World, host: &str, target: &str) -> usize {
+    let late = Duration::from_secs(4_000);
+    let asked = world.asked(host, target);
+    asked.iter().filter(|hit| hit.at > late).count()
+}
+
 #[test]
-fn one_of_ten_hosts_does_not_set_the_clock_before_an_hour() {
-    const NAMES: [&str; 10] = [
-        "0.test", "1.test", "2.test", "3.test", "4.test", "5.test", "6.test", "7.test", "8.test",
-        "9.test",
-    ];
-    for (speakers, earliest, latest) in [(1, 3_600, 3_700), (2, 3_600, 3_700), (3, 0, 100)] {
-        let hosts = NAMES.map(|host| (host, &["/page"][..]));
-        let setting = Setting {
-            seconds: 7_200,
-            ..Setting::of(GAP, &hosts)
-        };
-        let world = keeping_time(&setting, move |hit| {
-            let speaks = NAMES.iter().take(speakers).any(|host| *host == hit.host);
-            no_robots(hit).unwrap_or_else(|| match speaks {
-                true => dated("here", hit.at),
-                false => Answer::page("here"),
-            })
-        });
-        let first = clocks(&world).first().map(|(at, _)| at.as_secs());
-        assert!(
-            first.is_some_and(|at| (earliest..latest).contains(&at)),
-            "{speakers} of ten have set it at {first:?}"
-        );
-    }
+fn hosts_that_were_found_take_a_quarter_of_the_places_of_strangers_together() {
+    let world = beside_found("http://friend.test/x", 4_096, |hit| {
+        match hit.host.strip_prefix('f') {
+            Some(number) => {
+                let page = hit.target.trim_start_matches('/');
+                Answer::moved(302, &format!("http://s{page}{number}/x"))
+            }
+            None => Answer::new(503, "Retry-After: 4294967295\r\n", ""),
+        }
+    });
+    let hits = world.hits.borrow();
+    // Whoever was asked for its page keeps its place for a day.
+    let closed = hits
+        .iter()
+        .filter(|hit| hit.host.starts_with('s') && hit.target == "/x");
+    let closed: BTreeSet<&str> = closed.map(|hit| &*hit.host).collect();
+    assert_eq!(closed.len(), 2, "a quarter of eight: {closed:?}");
+    let leads = hits.iter().filter(|hit| hit.host.starts_with('f'));
+    let leads: BTreeSet<&str> = leads.map(|hit| &*hit.target).collect();
+    assert!(leads.len() > 1, "{leads:?}");
+    let read = read_late(&world, "friend.test", "/x");
+    assert!(read > 20, "the honest page was read {read} times");
+}
+
+#[test]
+fn hosts_that_were_found_take_a_quarter_of_the_room_for_redirects_together() {
+    let long: &'static str = format!("/{}", "long".repeat(50)).leak();
+    // A record of 230 bytes.
+    let world = beside_found(long, 1_024, move |hit| match hit.target.as_str() {
+        // Pages that are kept, and move later.
+        "/0" | "/1" if hit.at < LATE => Answer::page(&format!("{}{}", hit.host, hit.target)),
+        "/0" | "/1" => Answer::moved(302, long),
+        // It goes on, and comes no further.
+        _ => Answer::new(503, "Retry-After: 20\r\n", ""),
+    });
+    let hits = world.hits.borrow();
+    let led = hits
+        .iter()
+        .filter(|hit| hit.host.starts_with('f') && hit.target == long);
+    let led = led.count();
+    assert!(led > 10, "their redirects were followed {led} times");
+    let read = read_late(&world, "good.test", long);
+    assert!(read > 100, "the honest page was read {read} times");
 }

@@ -2,8 +2,10 @@
 //! themselves. Here: whose gate and whose rules a request has, however a host is spelled and
 //! whatever it answers.
 
+mod clock;
 mod earlier;
 mod found;
+mod listed;
 mod moves;
 mod private;
 mod slow;
