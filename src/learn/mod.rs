@@ -5,6 +5,7 @@
 //! | what the probe carries for every page | [`online`] |
 //! | what is known of a page nobody has visited: its host | [`host`] |
 //! | how far may a single page's record be believed? | `trust` |
+//! | by chance, by the clock or in bursts, and how fresh are copies then? | [`regularity`] |
 //! | visits at one regular interval, as counts | [`mod@regular`] |
 //! | visits at any intervals, most likely rate | [`mod@irregular`] |
 //! | visits with `Last-Modified` dates | [`last_modified`] |
@@ -26,6 +27,7 @@ pub mod irregular;
 pub mod last_modified;
 pub mod online;
 pub mod regular;
+pub mod regularity;
 pub mod shape;
 mod trust;
 
@@ -37,6 +39,7 @@ pub use irregular::{IntervalSummary, irregular};
 pub use last_modified::LastModified;
 pub use online::{Estimate, LearningSettings, Prior};
 pub use regular::{naive, regular};
+pub use regularity::Regularity;
 pub use shape::{Gaps, Law, fit};
 pub use trust::Trust;
 

@@ -46,6 +46,10 @@ const MOST_TIME: f32 = 1e9;
 const EXPECTED_CHANGE: f32 = 0.1;
 /// Evidence for a jump is kept in 1/1024 nats.
 const NATS: f32 = 1024.0;
+/// The last digit of the evidence says instead that the last visit found nothing new.
+const UNCHANGED: u16 = 1;
+/// Or that it found a change, or that nobody knows.
+const CHANGED: u16 = 0;
 /// Hosts that signal a smaller share of their changes are taken for hosts that signal none.
 const LEAST_RECALL: f32 = 0.05;
 /// A `Last-Modified` younger than this says "I was generated for you", not when the page changed.
@@ -294,25 +298,29 @@ impl Estimate {
         }
     }
 
-    /// How fast the logarithm of the likelihood of what a visit found after so many days grows with
-    /// the share of this page's record that is counted on top of a prior.
-    pub(crate) fn slope_of_likelihood(
+    /// How well this record and a prior foresee what a visit finds after so many days: how fast the
+    /// logarithm of the likelihood of what it found grows with the `share` of the record that is
+    /// counted on top of the prior, and how many changes it expected at that share: it was
+    /// unchanged with the probability e^{−expected}.
+    pub(crate) fn foresight(
         &self,
         prior: &Prior,
         share: f32,
         days: f32,
         changed: bool,
-    ) -> f32 {
+    ) -> (f32, f32) {
         let believed = self.counted(share).on(prior);
         let sum = believed.time + days;
         let log = libm::log1pf(days / believed.time);
+        let expected = believed.shape * log;
         // Of the number of changes to be expected, as in [`Self::take_in`].
         let slope = self.shape * log - believed.shape * self.time * days / (believed.time * sum);
-        if changed {
-            slope / libm::expm1f(believed.shape * log)
+        let slope = if changed {
+            slope / libm::expm1f(expected)
         } else {
             -slope
-        }
+        };
+        (slope, expected)
     }
 
     /// What of a belief the page has shown itself: the inverse of [`Self::on`].
@@ -332,6 +340,11 @@ impl Estimate {
             time: self.time * kept,
             ..self
         }
+    }
+
+    /// Did the last visit find nothing new?
+    pub(crate) fn was_unchanged(&self) -> bool {
+        self.risen & UNCHANGED != 0
     }
 
     /// Shape, time and evidence of a jump, as a record keeps them.
@@ -393,18 +406,19 @@ impl Estimate {
         // e^{−expected} is the chance of finding nothing new, averaged over the belief:
         // (b/(b+t))^a.
         let expected = self.shape * libm::log1pf(days / self.time);
-        if !visit.changed {
-            self.watch(-(JUMP - 1.0) * expected, (1.0 - 1.0 / JUMP) * expected);
+        let (risen, fallen, found) = if !visit.changed {
             self.time += days;
+            let (risen, fallen) = (-(JUMP - 1.0) * expected, (1.0 - 1.0 / JUMP) * expected);
+            (risen, fallen, UNCHANGED)
         } else {
             let (odds, risen, fallen) = undated(expected);
-            self.watch(risen, fallen);
             match visit.dated() {
                 Some(ago) => self.dated_change(ago.as_days()),
                 None => self.undated_change(days, odds),
             }
-        }
-        self.settle();
+            (risen, fallen, CHANGED)
+        };
+        self.watch(risen, fallen, found);
         self.jump(settings.surprise)
     }
 
@@ -448,24 +462,20 @@ impl Estimate {
         // The host's own share of the process is watched all the time: `told` changes are to be
         // expected from it.
         let told = recall * self.rate() * days;
-        if right >= 0.5 {
+        let (risen, fallen) = if right >= 0.5 {
             let right = right.min(signals as f32);
-            self.watch(
-                LN_JUMP * right - (JUMP - 1.0) * told,
-                (1.0 - 1.0 / JUMP) * told - LN_JUMP * right,
-            );
             self.shape += right;
+            (LN_JUMP * right, -LN_JUMP * right)
         } else {
             let quiet = (1.0 - recall) * days;
             let (odds, risen, fallen) = undated(self.shape * libm::log1pf(quiet / self.time));
-            self.watch(
-                risen - (JUMP - 1.0) * told,
-                fallen + (1.0 - 1.0 / JUMP) * told,
-            );
             self.undated_change(quiet, odds);
-        }
+            (risen, fallen)
+        };
         self.time += recall * days;
-        self.settle();
+        let risen = risen - (JUMP - 1.0) * told;
+        let fallen = fallen + (1.0 - 1.0 / JUMP) * told;
+        self.watch(risen, fallen, CHANGED);
         self.jump(settings.surprise)
     }
 
@@ -505,11 +515,13 @@ impl Estimate {
         }
     }
 
-    /// Page's cumulative sums: evidence adds up, but never below none at all.
+    /// Page's cumulative sums: evidence adds up, but never below none at all. And what the visit
+    /// found, [`UNCHANGED`] or [`CHANGED`].
     #[inline(never)] // Once for all callers.
-    fn watch(&mut self, risen: f32, fallen: f32) {
-        self.risen = (f32::from(self.risen) + NATS * risen) as u16;
+    fn watch(&mut self, risen: f32, fallen: f32, found: u16) {
+        self.risen = (f32::from(self.risen) + NATS * risen) as u16 & !UNCHANGED | found;
         self.fallen = (f32::from(self.fallen) + NATS * fallen) as u16;
+        self.settle();
     }
 
     /// Believes in a jump once the evidence is strong enough, unless the belief is so weak that it
@@ -536,7 +548,7 @@ impl Estimate {
     }
 
     /// Keeps the belief where f32 can compute with it.
-    #[inline(never)] // Once for all callers.
+    #[inline]
     fn settle(&mut self) {
         self.shape = self.shape.clamp(LEAST_SHAPE, MOST_SHAPE);
         self.time = self.time.clamp(LEAST_TIME, MOST_TIME);

@@ -71,14 +71,22 @@ impl Trust {
 
     /// Learns from a visit, after so many days, to a page that had shown `own` by then: a step of
     /// Newton's method up the logarithm of how likely the outcome was (online, after Hazan 2007).
+    /// Returns how many changes it had expected.
     #[inline(never)] // As seldom as it is called.
-    pub(crate) fn update(&mut self, own: &Estimate, prior: &Prior, days: f32, changed: bool) {
-        let slope = own.slope_of_likelihood(prior, self.share, days, changed);
+    pub(crate) fn update(
+        &mut self,
+        own: &Estimate,
+        prior: &Prior,
+        days: f32,
+        changed: bool,
+    ) -> f32 {
+        let (slope, expected) = own.foresight(prior, self.share, days, changed);
         let evidence = greater(GUESS, self.evidence) + slope * slope;
         self.evidence = lesser(MOST_EVIDENCE, evidence);
         // Not `clamp`: what is no number becomes 0.
         let share = self.share + slope / self.evidence;
         self.share = lesser(greater(0.0, share), 1.0);
+        expected
     }
 }
 

@@ -96,13 +96,20 @@ impl Belief {
 
     /// Time-average freshness between visits `gap` days apart.
     pub fn mean_freshness(&self, gap: f32) -> f32 {
+        self.freshness_over(gap).0
+    }
+
+    /// The same, and the probability that a copy is still fresh at the end.
+    pub(crate) fn freshness_over(&self, gap: f32) -> (f32, f32) {
         if gap <= 0.0 {
-            return 1.0;
+            return (1.0, 1.0);
         }
         let rest = self.shape - 1.0;
-        let b = self.time;
-        let u = log1pf(gap / b);
-        (integral(rest, u, expm1f(-rest * u)) * b / gap).min(1.0)
+        let gaps = gap / self.time;
+        let u = log1pf(gaps);
+        let lost = expm1f(-rest * u);
+        let mean = integral(rest, u, lost) / gaps;
+        (mean.min(1.0), (1.0 + lost) / (1.0 + gaps))
     }
 
     /// What it is worth to visit a page now that was visited `days` ago, in weight × days.

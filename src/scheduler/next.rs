@@ -16,6 +16,10 @@ const LEAD: f32 = 1.0 / 16.0;
 /// A visit counts as late beyond this share of its page's gap.
 const LATE: f32 = 0.1;
 
+/// While prices are far off, they are corrected so often while there is nothing to fetch, in mean
+/// times between two fetches.
+const HURRY: f32 = 1.0 / 16.0;
+
 /// Pages that change by the clock may be fetched before the budget allows it, so that all can be
 /// that change at the same time: by the budget of the first round's day, and of one more. In days,
 /// because the clocks of a list are those of a day as a rule.
@@ -171,8 +175,8 @@ impl<I> State<I> {
     /// and how long before it may be fetched; `opens` is when the first closed gate opens.
     pub(super) fn wakes(&self, first: Option<(Tick, f32)>, opens: Option<Tick>) -> Option<Instant> {
         let due = first.map(|(due, _)| due);
-        // Only calls correct prices and due times. While prices are far off, that goes at the pace
-        // of the budget; and when all pages have been given up, every hour: prices may have fallen
+        // Only calls correct prices and due times. While prices are far off, that goes faster than
+        // the budget; and when all pages have been given up, at its pace: prices may have fallen
         // since.
         let given_up = due == Some(Tick::NEVER);
         let correction = due
@@ -192,14 +196,10 @@ impl<I> State<I> {
         self.clock.latest() + Duration::from_millis(1)
     }
 
-    /// The time between two corrections of prices while there is nothing to fetch.
+    /// The time between two corrections of prices while there is nothing to fetch: the mean time
+    /// between two fetches, and a part of that while prices are far off.
     fn pace(&self) -> Duration {
-        match self.per_day {
-            _ if self.prices.settled => Duration::HOUR,
-            Some(rate) => Duration::from_days(1.0 / rate)
-                .max(Duration::from_secs(1))
-                .min(Duration::HOUR),
-            None => Duration::from_secs(1),
-        }
+        let fetches = if self.prices.settled { 1.0 } else { HURRY };
+        Duration::from_days(fetches * self.even_gap() / self.page_count as f32)
     }
 }

@@ -12,11 +12,13 @@ use crate::time::{Duration, Instant};
 /// One fetch in so many re-plans, too, and teaches how far pages' records may be trusted, once that
 /// is settled.
 const BUSY: u32 = 16;
+/// One in so many tells how regularly pages change, once that is settled.
+const CALM: u32 = 256;
 /// And in so many a host's prior follows what its pages have shown, once that is settled.
 const SELDOM: u32 = 4;
 /// A change that is found after at most so many even gaps is evidence of a page that changes faster
 /// than it is visited: the gap that such a look is planned after, and what it may be late.
-const TOO_FAST_WITHIN: f32 = 0.75;
+pub(super) const TOO_FAST_WITHIN: f32 = 0.75;
 /// After so many even gaps that evidence is too old: the page may have calmed down.
 const EVIDENCE_LASTS: f32 = 8.0;
 /// A page that is gone, or that robots rules forbid, is looked at again after this at the earliest,
@@ -182,7 +184,7 @@ impl<I: Id> Core<'_, I> {
             let heard = self.state.trust.is_young() || self.state.is_one_in(BUSY);
             // Where a host tells, visits find what was told, not what a page's record foresees.
             if heard && self.state.providers.record(host, signals).is_none() {
-                self.state.trust.update(&estimate, &prior, days, changed);
+                self.learn_of_all(&estimate, &prior, days, changed);
             }
             estimate = estimate.on(&prior);
         }
@@ -209,6 +211,16 @@ impl<I: Id> Core<'_, I> {
             };
         }
         self.teach_kin(host, &estimate, days, gaps);
+    }
+
+    /// Learns from a visit to a page, after so many days, what holds for all pages: how far records
+    /// like what it had shown by then may be trusted, and how regularly pages change.
+    #[inline(always)] // Called once.
+    fn learn_of_all(&mut self, own: &Estimate, prior: &Prior, days: f32, changed: bool) {
+        let expected = self.state.trust.update(own, prior, days, changed);
+        if self.state.trust.is_young() || self.state.is_one_in(CALM) {
+            self.state.regularity.follow_page(own, expected, changed);
+        }
     }
 
     /// Tells a page's host, and all, what is believed of it after a visit that came after so many

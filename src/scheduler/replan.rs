@@ -2,6 +2,7 @@
 //! them.
 
 use super::Counter;
+use super::due::UNCHECKED_GAPS;
 use super::host::HostState;
 use super::page::{BY_CLOCK, PageState, Place};
 use super::price;
@@ -10,6 +11,7 @@ use super::read::Read as _;
 use super::state::{Chores, Core};
 use super::tick::Tick;
 use crate::heap::Id;
+use crate::learn::Regularity;
 use crate::math::{greater, lesser};
 
 /// Pages looked at in a call that re-plans, while prices are about right.
@@ -86,9 +88,12 @@ impl<I: Id> Core<'_, I> {
                 }
                 None => {
                     let believed = self.believed(&page);
-                    let mean = believed.mean_freshness(gap);
+                    let law = self.law_within(gap);
+                    let (by_chance, unchanged) = believed.freshness_over(gap);
+                    let mean = law.mean(unchanged, by_chance);
                     // Until it is due, a copy is as fresh as it is on average until then: looks come
                     // with visits, and the copy that has just been fetched is fresher than usual.
+                    // When it is due, all laws agree, and hardly anything is late for long.
                     let is_late = days > gap;
                     (if is_late { believed.fresh(days) } else { mean }, mean)
                 }
@@ -115,6 +120,16 @@ impl<I: Id> Core<'_, I> {
             if off > enough {
                 self.reschedule(id, due, Place::Queued);
             }
+        }
+    }
+
+    /// How regularly pages change that are visited after such a gap. Where it is longer than gaps
+    /// are by which that was learnt, nobody knows: by chance.
+    fn law_within(&self, gap: f32) -> &Regularity {
+        if gap < UNCHECKED_GAPS * self.state.even_gap() {
+            &self.state.regularity
+        } else {
+            &Regularity::NONE
         }
     }
 

@@ -16,7 +16,7 @@ use super::tick::{Tick, TickClock};
 use super::{Counters, Error, Settings};
 use crate::constraints::Constraints;
 use crate::heap::{HeapView, Id};
-use crate::learn::{HostPrior, Trust};
+use crate::learn::{HostPrior, Regularity, Trust};
 use crate::math::lesser;
 use crate::time::{Duration, Instant};
 
@@ -31,6 +31,8 @@ pub(super) struct State<I> {
     pub(super) all: HostPrior,
     /// How far what single pages have shown is believed.
     pub(super) trust: Trust,
+    /// How regularly pages change.
+    pub(super) regularity: Regularity,
     /// Fetches a day that all gates together let through.
     pub(super) capacity: f32,
     pub(super) counters: Counters,
@@ -85,6 +87,7 @@ impl<I: Id> State<I> {
             providers: Providers::new(),
             all: HostPrior::new(),
             trust: Trust::NONE,
+            regularity: Regularity::NONE,
             capacity: 0.0,
             counters: Counters::new(),
             settings,

@@ -94,7 +94,7 @@ pub fn rows(install: bool, images: &[Weighed]) -> Result<Vec<Row>> {
     };
     for ((what, ours), (bits, most)) in scheduler()
         .into_iter()
-        .zip([(PAGE_BITS, 36.0), (HOST_BITS, 48.0)])
+        .zip([(PAGE_BITS, 36.0), (HOST_BITS, 56.0)])
     {
         row(
             what,

@@ -117,6 +117,18 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
         "never_below_round_robin",
     ),
     (
+        "scheduler: what exploring costs, of the freshness, in eight worlds",
+        "≤ 1 to 2 %",
+        "host-tests/tests/scheduler/exploring.rs",
+        "costs_little_freshness",
+    ),
+    (
+        "scheduler, monitor: freshness as they believe it, beside the server's, in 18 worlds",
+        "within 0.03",
+        "host-tests/tests/scheduler/figures.rs",
+        "agree_after_ten_visits_a_page",
+    ),
+    (
         "scheduler: of the optimum, the demo's first minute, 100 seeds",
         "≥ 97 %",
         "host-tests/tests/scheduler/demo.rs",

@@ -1,6 +1,7 @@
 //! Freshness as the scheduler believes it, as a monitor infers it from the visits, and as it is:
 //! after ten visits a page all three are the same, and so is the optimum it reports.
 
+use dunlin::learn::Regularity;
 use dunlin::scheduler::{Decision, LargeScheduler, Outcome, PageSettings, Settings};
 use dunlin::time::{Duration, Instant};
 use dunlin_host::monitor::page_stats::PageStats;
@@ -17,6 +18,7 @@ const SAMPLE: f64 = 3.7;
 struct Watched {
     scheduler: LargeScheduler,
     pages: Vec<PageStats>,
+    regularity: Regularity,
     from: f64,
     next: f64,
     /// Freshness by the scheduler and by the monitor, and the optimum, summed.
@@ -36,7 +38,10 @@ impl Policy for Watched {
                 continue;
             }
             self.samples += 1.0;
-            let seen = self.pages.iter().map(|page| page.fresh(moment));
+            let seen = self
+                .pages
+                .iter()
+                .map(|page| page.fresh(&self.regularity, moment));
             let monitor = seen.sum::<f64>() / self.pages.len() as f64;
             self.sums[0] += f64::from(self.scheduler.freshness().unwrap_or(0.0));
             self.sums[1] += monitor;
@@ -48,7 +53,7 @@ impl Policy for Watched {
     fn record(&mut self, page: u32, outcome: Outcome, now: Instant) {
         let changed = matches!(outcome, Outcome::Changed { .. });
         let seconds = now.as_micros() as f64 * 1e-6;
-        self.pages[page as usize].visited(None, seconds, 200, Some(changed));
+        self.pages[page as usize].visited(&mut self.regularity, None, seconds, 200, Some(changed));
         Policy::record(&mut self.scheduler, page, outcome, now);
     }
 
@@ -62,18 +67,8 @@ fn is_too_fast(world: &str) -> bool {
     ["too fast", "daily 0.95", "daily 1.05", "daily 1.3"].contains(&world)
 }
 
-/// How far the figures may be apart. Visits tell how often pages change, and next to nothing about
-/// the law by which they do, which moves freshness by that much: of visits at even gaps of which
-/// three in five find a change, copies are fresh for 0.65 of the time if pages change by chance, and
-/// for 0.70 of it if they change by the clock.
-fn allowed(world: &str, whose: &str) -> f64 {
-    match (world, whose) {
-        ("clockwork", _) => 0.04,
-        ("bursty" | "long gaps", "monitor") => 0.04,
-        ("daily 0.6" | "daily, few", _) => 0.06,
-        _ => 0.03,
-    }
-}
+/// How far the figures may be apart.
+const APART: f64 = 0.03;
 
 #[test]
 fn agree_after_ten_visits_a_page() {
@@ -92,6 +87,7 @@ fn agree_after_ten_visits_a_page() {
             let mut watched = Watched {
                 scheduler: scheduler(&world, Some(per_day as f32), true, Settings::DEFAULT),
                 pages: vec![PageStats::default(); world.pages.len()],
+                regularity: Regularity::NONE,
                 from: 10.0 * GAP * 86_400.0,
                 next: 0.0,
                 sums: [0.0; 3],
@@ -115,7 +111,7 @@ fn agree_after_ten_visits_a_page() {
             "{name}: server {server:.3}, probe {probe:.3}, monitor {monitor:.3}; optimum {optimum:.3} of {best:.3}"
         );
         for (whose, figure) in [("probe", probe), ("monitor", monitor)] {
-            if (figure - server).abs() > allowed(name, whose) {
+            if (figure - server).abs() > APART {
                 missed += &format!("{name}: {whose} {figure:.3}, server {server:.3}\n");
             }
         }

@@ -13,8 +13,8 @@
 
 use std::fmt::Write;
 
-use dunlin::scheduler::Settings;
-use dunlin::time::Duration;
+use dunlin::scheduler::{Decision, LargeScheduler, Outcome, PageSettings, Settings};
+use dunlin::time::{Duration, Instant};
 use dunlin_host::simulate::policy::scheduler;
 use dunlin_host::simulate::repeat::{Mean, parallel};
 use dunlin_host::simulate::{Change, Options, PolicyName, World, run};
@@ -261,6 +261,52 @@ fn the_same_world_in_seconds_and_in_days_is_the_same() {
                 "{name}, {seconds} s: {difference:?}"
             );
         }
+    }
+}
+
+/// How often a scheduler wants to be asked in its first three rounds, if a page is visited every so
+/// many seconds.
+fn calls(seconds: f64) -> u32 {
+    let mut scheduler = LargeScheduler::new(20, 1, Settings::DEFAULT);
+    let now = Instant::ZERO;
+    let set = scheduler.set_budget(Some((20.0 * 86_400.0 / seconds) as f32), now);
+    assert_eq!(set, Ok(()));
+    let host = scheduler.add_host(Duration::ZERO).expect("room");
+    for _ in 0..20 {
+        let added = scheduler.add_page(host, &PageSettings::DEFAULT, now);
+        added.expect("room");
+    }
+    let end = now + Duration::from_secs_f64(3.0 * seconds);
+    let mut now = now;
+    let mut calls = 0;
+    while now < end {
+        calls += 1;
+        match scheduler.next(now) {
+            Decision::Fetch(page) => {
+                let outcome = if page.index() % 2 == 0 {
+                    Outcome::Changed { modified_ago: None }
+                } else {
+                    Outcome::Unchanged
+                };
+                assert_eq!(scheduler.record(page, outcome, now), Ok(()));
+            }
+            Decision::WaitUntil(then) => now = then,
+            Decision::Idle => panic!("there is always a page"),
+        }
+    }
+    calls
+}
+
+#[test]
+fn prices_are_corrected_as_often_in_any_unit_of_time() {
+    let [seconds, hours, weeks] = [280.0, 36_000.0, 2_000_000.0].map(calls);
+    println!("{seconds}, {hours} and {weeks} calls");
+    for calls in [hours, weeks] {
+        let share = f64::from(calls) / f64::from(seconds);
+        assert!(
+            (0.9..1.1).contains(&share),
+            "{calls} calls, {seconds} in seconds"
+        );
     }
 }
 

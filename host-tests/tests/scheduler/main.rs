@@ -3,6 +3,7 @@
 mod bayesian;
 mod constraints;
 mod demo;
+mod exploring;
 mod figures;
 mod floor;
 mod freshness;

@@ -1,6 +1,6 @@
 //! What the log tells about one page.
 
-use dunlin::learn::{Estimate, LearningSettings, Prior, Visit};
+use dunlin::learn::{Estimate, LearningSettings, Prior, Regularity, Visit};
 use dunlin::time::Duration;
 
 use super::names::PageName;
@@ -32,15 +32,18 @@ pub struct PageStats {
     /// The usual time between two answers, in seconds.
     usual: Option<f64>,
     belief: Option<Estimate>,
+    /// Was the last answer the same as the one before, if they could be compared?
+    was_unchanged: Option<bool>,
     /// A count that goes up with whatever happens to the page: then it has to be shown again.
     pub revision: u64,
 }
 
 impl PageStats {
     /// Takes in an answer that came at `time`, and whether it was another version than before: a
-    /// first one has nothing to differ from.
+    /// first one has nothing to differ from. All pages tell together how regularly they change.
     pub fn visited(
         &mut self,
+        all: &mut Regularity,
         name: Option<&PageName>,
         time: f64,
         status: u16,
@@ -58,9 +61,14 @@ impl PageStats {
                 .unwrap_or_else(|| Prior::from_interval(span));
             let belief = self.belief.get_or_insert_with(|| Estimate::new(&prior));
             if let Some(changed) = changed {
+                if let Some(was_unchanged) = self.was_unchanged {
+                    let expected = changes(belief, interval / DAY);
+                    all.follow(was_unchanged, expected as f32, changed);
+                }
                 belief.update(&Visit::new(span, changed), &LearningSettings::DEFAULT);
             }
         }
+        self.was_unchanged = changed.map(|changed| !changed);
         if changed == Some(true) {
             self.changes += 1;
             self.last_change = Some(time);
@@ -78,19 +86,20 @@ impl PageStats {
 
     /// Probability that the copy of the last visit is still good at `time`; 0 before the first
     /// visit.
-    pub fn fresh(&self, time: f64) -> f64 {
+    pub fn fresh(&self, all: &Regularity, time: f64) -> f64 {
         let Some(last) = self.last_visit else {
             return 0.0;
         };
-        let days = (time - last).max(0.0) / DAY;
-        // The chance that nothing has happened since, averaged over what the rate may be. See
-        // `dunlin::scheduler`.
-        let certain = |belief: Estimate| {
-            let shape = f64::from(belief.shape());
-            let span = f64::from(belief.time());
-            libm::exp(-shape * libm::log1p(days / span))
+        let (Some(belief), Some(usual)) = (&self.belief, self.usual) else {
+            return 1.0;
         };
-        self.belief.map_or(1.0, certain)
+        let since = (time - last).max(0.0);
+        let by_chance = fresh(belief, since / DAY);
+        if usual <= 0.0 {
+            return by_chance;
+        }
+        let unchanged = fresh(belief, usual / DAY) as f32;
+        f64::from(all.fresh(unchanged, (since / usual) as f32, by_chance as f32))
     }
 
     /// When its next turn is likely to come: as long after the last one as is usual for it. The
@@ -100,4 +109,15 @@ impl PageStats {
             .zip(self.usual)
             .map(|(last, usual)| last + usual)
     }
+}
+
+/// The chance that nothing has happened in so many days, averaged over what the rate may be. See
+/// `dunlin::scheduler`.
+fn fresh(belief: &Estimate, days: f64) -> f64 {
+    libm::exp(-changes(belief, days))
+}
+
+/// As many changes of a page whose rate is known leave it unchanged as often.
+fn changes(belief: &Estimate, days: f64) -> f64 {
+    f64::from(belief.shape()) * libm::log1p(days / f64::from(belief.time()))
 }

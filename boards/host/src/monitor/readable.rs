@@ -33,9 +33,8 @@ pub fn share(share: Option<f64>) -> String {
 }
 
 /// From so many visits a page on, freshness as the probe and as the monitor estimate it is near
-/// what a server would measure: within 0.03 where pages change by chance, within 0.06 where they do
-/// so by a clock, in bursts or after long gaps. Of pages that have changed at nearly every visit,
-/// visits do not tell it.
+/// what a server would measure: within 0.03, whether pages change by chance, by a clock, in bursts or
+/// after long gaps. Of pages that have changed at nearly every visit, visits do not tell it.
 const LEARNT: f64 = 10.0;
 
 /// Says that an estimate of freshness is not one yet; `None` once it is.

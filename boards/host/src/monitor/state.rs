@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
+use dunlin::learn::Regularity;
 use dunlin::probe::LoggedEvent;
 
 use super::collection::{Branch, ProbeCollection};
@@ -79,6 +80,8 @@ pub struct MonitoredProbe {
     pub reported: [Option<f64>; 2],
     /// The pages, by their numbers.
     pub pages: Vec<PageStats>,
+    /// How regularly they change, by what was found at visits.
+    regularity: Regularity,
     /// The hosts, by their numbers.
     pub hosts: Vec<HostStats>,
     /// How the figures changed over time.
@@ -134,6 +137,7 @@ impl MonitoredProbe {
             price: None,
             reported: [None; 2],
             pages,
+            regularity: Regularity::NONE,
             hosts,
             series: TimeSeries::default(),
             lines: VecDeque::with_capacity(LINES),
@@ -213,7 +217,7 @@ impl MonitoredProbe {
         let pages = || self.pages.iter().enumerate();
         let all: f64 = pages().map(|(index, _)| weight(index)).sum();
         let fresh: f64 = pages()
-            .map(|(index, page)| weight(index) * page.fresh(now))
+            .map(|(index, page)| weight(index) * page.fresh(&self.regularity, now))
             .sum();
         (all > 0.0 && self.counts.fetches > 0).then(|| fresh / all)
     }
@@ -354,7 +358,8 @@ impl MonitoredProbe {
                 self.counts.took(f64::from(millis) * 1e-3);
                 let name = self.names.pages.get(usize::from(page));
                 let entry = slot(&mut self.pages, page, self.revision);
-                entry.visited(name, self.time, status, (!first).then_some(changed));
+                let changed = (!first).then_some(changed);
+                entry.visited(&mut self.regularity, name, self.time, status, changed);
             }
             LoggedEvent::First { page } => {
                 self.first = Some(page);

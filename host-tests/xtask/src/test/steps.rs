@@ -119,6 +119,10 @@ pub const ALONE: &[Step] = &[
     step("throughput in QEMU", |of| throughput(of.install)),
     step("what keeping costs", |of| bench::collection(of.install)),
     step("what finding costs", |of| bench::finding(of.install)),
+    step(
+        "how a plan grows, and an unchanged page on the wire",
+        |of| bench::growing_and_unchanged(of.install),
+    ),
     step("supply chain", |settings| {
         supply_chain::supply_chain(settings.install)
     }),
