@@ -228,7 +228,7 @@ impl Sitemaps {
         };
         if let Some(page) = setup.found.pages.get(usize::from(place)) {
             setup.found.sitemap.replace(text.clone());
-            page.host.set(host);
+            page.set_host(host);
             page.set_kind(Kind::Sitemap);
         }
     }

@@ -42,7 +42,7 @@ impl<B: Board> Persistence<'_, '_, B> {
     /// brings back what was learnt of them. With `trust` off the log is opened, but nothing in it
     /// is believed.
     ///
-    /// The partition may have 4 MiB: a larger one does not compile.
+    /// The partition may have 2 MiB: a larger one does not compile.
     ///
     /// *Cancellation*: start over.
     pub async fn restore_found<F: Partition>(
