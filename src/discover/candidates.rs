@@ -70,6 +70,7 @@ impl Candidate {
     }
 
     /// Sets what it has earned, and how much of it was not handed on.
+    #[inline(never)] // Once for all callers.
     pub fn set_income(&mut self, income: f32, cash: f32) {
         // Also what is no number is nothing.
         self.income = if income > 0.0 { income } else { 0.0 };
@@ -143,6 +144,7 @@ impl Candidate {
     }
 
     /// Sets what [`Self::worth`] says; never less than one step.
+    #[inline(never)] // Once for all callers.
     pub fn set_worth(&mut self, worth: f32) {
         let steps = (worth * 31.0 + 0.5).clamp(1.0, 31.0) as u8;
         self.flags = self.flags & !WORTH | steps << 3;
@@ -205,18 +207,34 @@ pub enum Placement {
 pub struct Candidates<S> {
     slots: S,
     count: usize,
+    /// The host that was asked about last, and how many are on it.
+    counted: (u16, usize),
 }
 
 impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
     /// None yet, in this memory. What does not make a whole bucket of eight is not used.
     pub fn new(mut slots: S) -> Self {
         slots.as_mut().fill(Candidate::default());
-        Self { slots, count: 0 }
+        Self {
+            slots,
+            count: 0,
+            counted: (0, 0),
+        }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
         self.count
+    }
+
+    /// How many are on a host. Work: constant for the one that was asked about last, linear for
+    /// another one.
+    pub fn count_on(&mut self, host: u16) -> usize {
+        if self.counted.0 != host {
+            let on_host = self.iter().filter(|one| one.host == host);
+            self.counted = (host, on_host.count());
+        }
+        self.counted.1
     }
 
     /// Whether there is no candidate.
@@ -225,6 +243,7 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
     }
 
     /// The candidate of this digest. Work: constant.
+    #[inline(never)] // Once for all callers.
     pub fn find_mut(&mut self, digest: u32) -> Option<&mut Candidate> {
         let bucket = self.bucket(digest);
         let mut slots = self.slots.as_mut().get_mut(bucket)?.iter_mut();
@@ -232,6 +251,7 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
     }
 
     /// The same, only to be looked at.
+    #[inline(never)] // Once for all callers.
     pub fn find(&self, digest: u32) -> Option<&Candidate> {
         let mut slots = self.slots.as_ref().get(self.bucket(digest))?.iter();
         slots.find(|slot| slot.digest == digest && digest != 0)
@@ -256,9 +276,12 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
         if newcomer.is_free() || slots.iter().any(|slot| slot.digest == newcomer.digest) {
             return Placement::Refused;
         }
+        let (counted, count) = &mut self.counted;
+        let own = usize::from(newcomer.host == *counted);
         if let Some(free) = slots.iter_mut().find(|slot| slot.is_free()) {
             *free = newcomer;
             self.count += 1;
+            *count += own;
             return Placement::Taken { evicted: None };
         }
         let least = slots
@@ -267,6 +290,8 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
             .min_by(|(one, _), (other, _)| one.total_cmp(other));
         match least {
             Some((worth, slot)) if vouched && worth < importance(&newcomer) => {
+                *count += own;
+                *count -= usize::from(slot.host == *counted);
                 let evicted = Some(core::mem::replace(slot, newcomer));
                 Placement::Taken { evicted }
             }
@@ -275,9 +300,13 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
     }
 
     /// Takes a candidate out: it is a page now, or gone.
+    #[inline(never)] // Once for all callers.
     pub fn remove(&mut self, digest: u32) -> Option<Candidate> {
         let found = self.find_mut(digest).map(core::mem::take);
-        self.count -= usize::from(found.is_some());
+        if let Some(found) = found {
+            self.count -= 1;
+            self.counted.1 -= usize::from(found.host == self.counted.0);
+        }
         found
     }
 

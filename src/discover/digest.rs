@@ -1,7 +1,7 @@
 //! What URLs are known by: 32 bits of HalfSipHash-1-3 under the device's key.
 
 use crate::fetch::ascii::find;
-use crate::fetch::{Url, keyed_digest_of_directory};
+use crate::fetch::{ServerDigest, Url, keyed_digest_of_directory};
 
 /// The same for URLs that are equal by meaning; never 0. With a key of the device's own, so that
 /// nobody can make a URL that is taken for another. Among 6,000 URLs one of a million newcomers is
@@ -10,13 +10,61 @@ pub fn digest(url: &Url<'_>, key: &[u8; 16]) -> u32 {
     url.keyed_digest(key).max(1)
 }
 
+/// [`digest`] of what a page links to: most of that is on its own server, which is hashed once.
+///
+/// ```
+/// use dunlin::discover::{PageDigests, digest};
+/// use dunlin::fetch::Url;
+///
+/// let page = Url::parse("http://a.test/b")?;
+/// let digests = PageDigests::new(&page, &[7; 16]);
+/// assert_eq!(digests.own(), digest(&page, &[7; 16]));
+/// let other = Url::parse("http://a.test/c")?;
+/// assert_eq!(digests.of(&other, &[7; 16]), digest(&other, &[7; 16]));
+/// # Ok::<(), dunlin::fetch::UrlError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PageDigests<'u> {
+    page: Url<'u>,
+    server: ServerDigest,
+    own: u32,
+}
+
+impl<'u> PageDigests<'u> {
+    /// For the links of this page, under the device's key.
+    pub fn new(page: &Url<'u>, key: &[u8; 16]) -> Self {
+        let server = ServerDigest::new(page, key);
+        Self {
+            page: *page,
+            own: server.of(page).max(1),
+            server,
+        }
+    }
+
+    /// The page itself.
+    pub fn page(&self) -> &Url<'u> {
+        &self.page
+    }
+
+    /// The digest of the page itself.
+    pub fn own(&self) -> u32 {
+        self.own
+    }
+
+    /// The digest of a URL that the page links to, under the same key.
+    pub fn of(&self, url: &Url<'_>, key: &[u8; 16]) -> u32 {
+        match url.is_made_from(&self.page) {
+            true => self.server.of(url).max(1),
+            false => digest(url, key),
+        }
+    }
+}
+
 /// What the directory that a URL is in is counted by: what stands before its last slash, on the
 /// host of this number. Under the same key: who made his directory collide with another host's would
 /// fill that one's count, and none of its pages would be looked at.
 pub fn directory_digest(url: &Url<'_>, host: u16, key: &[u8; 16]) -> u32 {
-    let target = url.path_and_query().as_bytes();
-    let path = find(target, b'?').and_then(|end| target.get(..end));
-    let path = path.unwrap_or(target);
+    let (path, _) = url.split_target();
     let end = path.iter().rposition(|byte| *byte == b'/');
     let directory = end.and_then(|end| path.get(..end));
     keyed_digest_of_directory(host, directory.unwrap_or_default(), key).max(1)
@@ -31,13 +79,11 @@ pub fn branch_digest(url: &Url<'_>, key: &[u8; 16]) -> u32 {
 
 /// The first directory of a URL's path and whether it has a query; `None` at the top of a host.
 #[inline(never)] // Once for all callers.
-pub(crate) fn part_of<'u>(url: &Url<'u>) -> Option<(&'u str, bool)> {
-    let target = url.path_and_query();
-    let end = find(target.as_bytes(), b'?').unwrap_or(target.len());
-    let path = target.get(..end)?;
-    let has_query = end + 1 < target.len();
-    let below = path.strip_prefix('/').unwrap_or(path);
-    let first = find(below.as_bytes(), b'/').and_then(|end| below.get(..end));
+pub(crate) fn part_of<'u>(url: &Url<'u>) -> Option<(&'u [u8], bool)> {
+    let (path, query) = url.split_target();
+    let has_query = !query.is_empty();
+    let below = path.strip_prefix(b"/").unwrap_or(path);
+    let first = find(below, b'/').and_then(|end| below.get(..end));
     let first = first.unwrap_or_default();
     (has_query || !first.is_empty()).then_some((first, has_query))
 }

@@ -53,6 +53,7 @@ mod doorkeeper;
 mod frontier;
 mod limits;
 mod link;
+mod link_set;
 mod links;
 mod raw_text;
 mod reference;
@@ -67,11 +68,12 @@ pub use candidates::{Candidate, Candidates, Placement};
 pub use config::DiscoverySettings;
 #[cfg(feature = "probe")]
 pub(crate) use digest::part_of;
-pub use digest::{branch_digest, digest, directory_digest};
+pub use digest::{PageDigests, branch_digest, digest, directory_digest};
 pub use doorkeeper::Doorkeeper;
 pub use frontier::{Frontier, FrontierMemory, FrontierSettings, Target, VisitPurpose};
 pub use limits::{Scope, UrlLimits, UrlRefusal};
 pub use link::{Link, LinkKind, LinkSink, TextPlace};
+pub use link_set::LinkSet;
 pub use links::LinkReader;
 pub use window::{LONGEST_BASE, LONGEST_LINK};
 

@@ -2,6 +2,7 @@
 
 use super::reference::Reference;
 use super::word::Word;
+use crate::fetch::ascii::{same, word_at};
 use crate::fetch::robots::Directives;
 
 /// Elements that mean something to us.
@@ -25,42 +26,40 @@ pub(super) enum Element {
     PlainText,
 }
 
-const ELEMENTS: &[(&str, Element)] = &[
-    ("a", Element::A),
-    ("area", Element::Area),
-    ("base", Element::Base),
-    ("link", Element::Link),
-    ("meta", Element::Meta),
-    ("script", Element::Script),
-    ("style", Element::Style),
-    ("title", Element::Title),
-    ("textarea", Element::TextArea),
-    ("xmp", Element::Xmp),
-    ("iframe", Element::Iframe),
-    ("noembed", Element::NoEmbed),
-    ("noframes", Element::NoFrames),
-    ("plaintext", Element::PlainText),
+/// Their names, in the order of [`ELEMENTS`].
+const NAMES: &str = "a area base link meta script style title textarea xmp iframe noembed \
+    noframes plaintext";
+const ELEMENTS: [Element; 14] = [
+    Element::A,
+    Element::Area,
+    Element::Base,
+    Element::Link,
+    Element::Meta,
+    Element::Script,
+    Element::Style,
+    Element::Title,
+    Element::TextArea,
+    Element::Xmp,
+    Element::Iframe,
+    Element::NoEmbed,
+    Element::NoFrames,
+    Element::PlainText,
 ];
 
 /// First and second letters of names that are longer than two: a bit for each.
 const BEGINNINGS: [u32; 2] = {
     let mut letters = [0; 2];
-    let mut at = 0;
-    while at < ELEMENTS.len() {
-        let name = ELEMENTS[at].0.as_bytes();
-        if name.len() > 2 {
-            letters[0] |= 1 << (name[0] & 31);
-            letters[1] |= 1 << (name[1] & 31);
+    let names = NAMES.as_bytes();
+    let mut at = 2;
+    while at < names.len() {
+        if names[at - 1] == b' ' {
+            letters[0] |= 1 << (names[at] & 31);
+            letters[1] |= 1 << (names[at + 1] & 31);
         }
         at += 1;
     }
     letters
 };
-
-/// Is a text this word, in either case?
-fn is_word(word: &str, text: &[u8]) -> bool {
-    word.len() == text.len() && text.eq_ignore_ascii_case(word.as_bytes())
-}
 
 impl Element {
     /// The element of a name in either case.
@@ -76,13 +75,15 @@ impl Element {
             }
             _ => return Self::Other,
         }
-        let known = ELEMENTS.iter().find(|(known, _)| is_word(known, name));
-        known.map_or(Self::Other, |(_, element)| *element)
+        let known = word_at(NAMES, name, same).and_then(|at| ELEMENTS.get(at));
+        known.copied().unwrap_or_default()
     }
 
     pub(super) fn name(self) -> &'static str {
-        let known = ELEMENTS.iter().find(|(_, element)| *element == self);
-        known.map_or("", |(name, _)| name)
+        let known = ELEMENTS.iter().position(|element| *element == self);
+        known
+            .and_then(|at| NAMES.split(' ').nth(at))
+            .unwrap_or_default()
     }
 
     /// Has it attributes that mean something to us?
@@ -117,13 +118,8 @@ pub(super) enum Attribute {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Relations(u8);
 
-const RELATIONS: &[(&str, u8)] = &[
-    ("nofollow", Relations::NOFOLLOW),
-    ("canonical", Relations::CANONICAL),
-    ("next", Relations::NEXT),
-    ("alternate", Relations::ALTERNATE),
-    ("stylesheet", Relations::STYLESHEET),
-];
+/// Their names, from the lowest bit on.
+const RELATIONS: &str = "nofollow canonical next alternate stylesheet";
 
 impl Relations {
     pub(super) const NOFOLLOW: u8 = 1;
@@ -264,13 +260,12 @@ impl HtmlTag {
         let word = self.word.text();
         match self.attribute {
             Attribute::Rel => {
-                let known = RELATIONS.iter().find(|(known, _)| known.as_bytes() == word);
-                self.relations.0 |= known.map_or(0, |(_, bit)| *bit);
+                let known = word_at(RELATIONS, word, same);
+                self.relations.0 |= known.map_or(0, |at| 1 << at);
             }
             Attribute::Content => self.directives = self.directives.and(Directives::of(word)),
             Attribute::Name if !word.is_empty() => {
-                self.is_for_robots |=
-                    word == b"robots" || word.eq_ignore_ascii_case(agent.as_bytes());
+                self.is_for_robots |= word == b"robots" || same(word, agent.as_bytes());
             }
             Attribute::Type => self.media = Media::of(&self.word),
             _ => {}

@@ -161,7 +161,7 @@ impl<'a> KnownUrls<'a> {
         host: u16,
     ) -> Result<(), UrlRefusal> {
         let directory = directory_digest(url, host, &setup.config.key);
-        match self.frontier.seen(digest, directory, host) {
+        match self.frontier.met(digest, directory, host) {
             Target::Refused(why) => Err(why),
             Target::Page(_) | Target::Candidate | Target::Unwanted => Ok(()),
             Target::New => {

@@ -7,8 +7,8 @@ use core::fmt::Write as _;
 use core::hint::black_box;
 
 use dunlin::discover::{
-    Candidate, Frontier, FrontierMemory, FrontierSettings, Link, LinkReader, LinkSink, Target,
-    TextPlace, UrlLimits, digest, directory_digest,
+    Candidate, Frontier, FrontierMemory, FrontierSettings, Link, LinkReader, LinkSet, LinkSink,
+    PageDigests, Target, TextPlace, UrlLimits, directory_digest,
 };
 use dunlin::feed::FeedReader;
 use dunlin::fetch::robots::Verdict;
@@ -223,13 +223,11 @@ fn count_documents(meter: &mut InstructionMeter, document: &mut heapless::Vec<u8
 /// Does with links what a probe does, but for writing their texts to flash.
 struct Sink<'s, 'm> {
     frontier: &'s mut Frontier<'m>,
-    base: Url<'static>,
-    /// The digest of the page itself.
-    own: u32,
+    base: PageDigests<'static>,
     topic: Topic,
     words: WordReader,
     about: FoundWords,
-    links: heapless::Vec<u32, LINKS>,
+    links: LinkSet,
     room: [u8; 512],
 }
 
@@ -237,12 +235,11 @@ impl<'s, 'm> Sink<'s, 'm> {
     fn new(frontier: &'s mut Frontier<'m>, base: Url<'static>, words: &[&str]) -> Self {
         Self {
             frontier,
-            base,
-            own: digest(&base, &KEY),
+            base: PageDigests::new(&base, &KEY),
             topic: Topic::new(words.iter().copied()).unwrap_or_default(),
             words: WordReader::new(),
             about: FoundWords::default(),
-            links: heapless::Vec::new(),
+            links: LinkSet::default(),
             room: [0; 512],
         }
     }
@@ -250,30 +247,31 @@ impl<'s, 'm> Sink<'s, 'm> {
 
 impl LinkSink for Sink<'_, '_> {
     fn link(&mut self, link: &Link<'_>) {
-        let Ok(url) = link.resolve(&self.base, &mut self.room) else {
+        let page = self.base.page();
+        let Ok(url) = link.resolve(page, &mut self.room) else {
             return;
         };
-        let digest = digest(&url, &KEY);
+        let digest = self.base.of(&url, &KEY);
         if !self.topic.is_empty() {
             let about = self.topic.in_text(link.anchor);
             black_box(about.and(self.topic.in_text(url.path_and_query().as_bytes())));
         }
-        if digest == self.own || self.links.contains(&digest) {
+        if digest == self.base.own() || self.links.has(digest) {
             return;
         }
         let known = self.frontier.bank().find(digest).is_some()
             || self.frontier.candidates().find(digest).is_some();
         if known {
-            let _ = self.links.push(digest);
+            self.links.push(digest);
             return;
         }
         // Nothing is known, which takes longest.
-        if UrlLimits::DEFAULT.check(&url).is_err() || !url.same_server(&self.base) {
+        if UrlLimits::DEFAULT.check(&url).is_err() || !url.same_server(page) {
             return;
         }
         let directory = directory_digest(&url, 0, &KEY);
-        if self.frontier.seen(digest, directory, 0) == Target::New {
-            let _ = self.links.push(digest);
+        if self.frontier.met(digest, directory, 0) == Target::New {
+            self.links.push(digest);
         }
     }
 
@@ -362,13 +360,13 @@ fn count_links(
         let mut frontier = tables.frontier(FrontierSettings::DEFAULT);
         let mut sink = Sink::new(&mut frontier, base, words);
         meter.measure(name, size, size, &mut || read_links(page, &mut sink));
-        found(sink.links.len(), LINKS);
+        found(sink.links.as_slice().len(), LINKS);
     }
     let mut frontier = tables.frontier(FrontierSettings::DEFAULT);
     let mut sink = Sink::new(&mut frontier, base, &[]);
     read_links(page, &mut sink);
-    for digest in core::mem::take(&mut sink.links) {
-        let _ = sink.frontier.offer(Candidate::new(digest, 0, 0), 1);
+    for digest in core::mem::take(&mut sink.links).as_slice() {
+        let _ = sink.frontier.offer(Candidate::new(*digest, 0, 0), 1);
     }
     meter.measure(
         "discover: links that are known, per byte",
@@ -376,7 +374,7 @@ fn count_links(
         size,
         &mut || read_links(page, &mut sink),
     );
-    found(sink.links.len(), LINKS);
+    found(sink.links.as_slice().len(), LINKS);
     write_markup(page);
     let mut frontier = tables.frontier(FrontierSettings::DEFAULT);
     let mut sink = Sink::new(&mut frontier, base, &[]);
@@ -386,7 +384,7 @@ fn count_links(
         size,
         &mut || read_links(page, &mut sink),
     );
-    found(sink.links.len(), CARDS);
+    found(sink.links.as_slice().len(), CARDS);
 }
 
 /// What the page has earned that is the n-th best of so many: few have much, as on any web.
