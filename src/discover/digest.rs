@@ -1,63 +1,13 @@
 //! What URLs are known by: 32 bits of HalfSipHash-1-3 under the device's key.
 
 use crate::fetch::ascii::find;
-use crate::fetch::{ServerDigest, Url, keyed_digest_of_directory};
+use crate::fetch::{Url, keyed_digest_of_directory};
 
 /// The same for URLs that are equal by meaning; never 0. With a key of the device's own, so that
 /// nobody can make a URL that is taken for another. Among 6,000 URLs one of a million newcomers is
 /// taken for one that is known, and is not looked at.
 pub fn digest(url: &Url<'_>, key: &[u8; 16]) -> u32 {
     url.keyed_digest(key).max(1)
-}
-
-/// [`digest`] of what a page links to: most of that is on its own server, which is hashed once.
-///
-/// ```
-/// use dunlin::discover::{PageDigests, digest};
-/// use dunlin::fetch::Url;
-///
-/// let page = Url::parse("http://a.test/b")?;
-/// let digests = PageDigests::new(&page, &[7; 16]);
-/// assert_eq!(digests.own(), digest(&page, &[7; 16]));
-/// let other = Url::parse("http://a.test/c")?;
-/// assert_eq!(digests.of(&other, &[7; 16]), digest(&other, &[7; 16]));
-/// # Ok::<(), dunlin::fetch::UrlError>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct PageDigests<'u> {
-    page: Url<'u>,
-    server: ServerDigest,
-    own: u32,
-}
-
-impl<'u> PageDigests<'u> {
-    /// For the links of this page, under the device's key.
-    pub fn new(page: &Url<'u>, key: &[u8; 16]) -> Self {
-        let server = ServerDigest::new(page, key);
-        Self {
-            page: *page,
-            own: server.of(page).max(1),
-            server,
-        }
-    }
-
-    /// The page itself.
-    pub fn page(&self) -> &Url<'u> {
-        &self.page
-    }
-
-    /// The digest of the page itself.
-    pub fn own(&self) -> u32 {
-        self.own
-    }
-
-    /// The digest of a URL that the page links to, under the same key.
-    pub fn of(&self, url: &Url<'_>, key: &[u8; 16]) -> u32 {
-        match url.is_made_from(&self.page) {
-            true => self.server.of(url).max(1),
-            false => digest(url, key),
-        }
-    }
 }
 
 /// What the directory that a URL is in is counted by: what stands before its last slash, on the

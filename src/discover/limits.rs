@@ -151,22 +151,17 @@ impl UrlLimits {
 /// How many slashes a path has, before each segment one or more, and how many segments may be the
 /// same as another one: so many have the same length, up to multiples of eight.
 fn measure_segments(path: &[u8]) -> (usize, usize) {
-    let mut lengths = [0_u8; 8];
+    let mut lengths = [0_usize; 8];
     let mut slashes = 0;
-    let mut length = 0;
     let mut most = 0;
-    for byte in path.iter().chain(b"/") {
-        length += 1;
-        if *byte == b'/' {
-            slashes += 1;
-            if let Some(count) = lengths.get_mut(length % 8) {
-                *count = count.saturating_add(u8::from(length > 1));
-                most = most.max(*count);
-            }
-            length = 0;
+    for segment in path.split(|byte| *byte == b'/') {
+        slashes += 1;
+        if let Some(count) = lengths.get_mut(segment.len() % 8) {
+            *count += usize::from(!segment.is_empty());
+            most = most.max(*count);
         }
     }
-    (slashes - 1, most.into())
+    (slashes - 1, most)
 }
 
 /// What stands between the slashes of a path that is yet to be read.

@@ -54,6 +54,7 @@ mod frontier;
 mod limits;
 mod link;
 mod link_set;
+mod link_source;
 mod links;
 mod raw_text;
 mod reference;
@@ -68,12 +69,13 @@ pub use candidates::{Candidate, Candidates, Placement};
 pub use config::DiscoverySettings;
 #[cfg(feature = "probe")]
 pub(crate) use digest::part_of;
-pub use digest::{PageDigests, branch_digest, digest, directory_digest};
+pub use digest::{branch_digest, digest, directory_digest};
 pub use doorkeeper::Doorkeeper;
 pub use frontier::{Frontier, FrontierMemory, FrontierSettings, Target, VisitPurpose};
 pub use limits::{Scope, UrlLimits, UrlRefusal};
 pub use link::{Link, LinkKind, LinkSink, TextPlace};
 pub use link_set::LinkSet;
+pub use link_source::LinkSource;
 pub use links::LinkReader;
 pub use window::{LONGEST_BASE, LONGEST_LINK};
 

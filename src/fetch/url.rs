@@ -249,6 +249,9 @@ impl<'a> Url<'a> {
     #[inline(never)] // Once for all callers.
     pub(crate) fn split_target(&self) -> (&'a [u8], &'a [u8]) {
         let target = self.path_and_query().as_bytes();
+        if self.kinds & (QUESTION | UNREAD) == 0 {
+            return (target, &[]);
+        }
         let end = super::ascii::find(target, b'?').unwrap_or(target.len());
         let (path, query) = target.split_at_checked(end).unwrap_or_default();
         (path, query.get(1..).unwrap_or_default())

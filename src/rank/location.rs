@@ -39,6 +39,13 @@ pub fn location(url: &Url<'_>) -> f32 {
 }
 
 fn is_front(segment: &[u8]) -> bool {
+    // As a rule, the first letter says that it is not.
+    if !matches!(
+        segment.first().map(u8::to_ascii_lowercase),
+        Some(b'h' | b'i' | b'd')
+    ) {
+        return false;
+    }
     let end = segment.iter().position(|byte| *byte == b'.');
     let name = segment.get(..end.unwrap_or(segment.len()));
     name.is_some_and(|name| word_at("home index default", name, same).is_some())

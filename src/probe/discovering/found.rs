@@ -368,3 +368,41 @@ impl<'a> Found<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_place_holds_is_told_apart() {
+        let page = FoundPage::NEW;
+        assert_eq!((page.kind(), page.worth()), (Kind::Listed, 1.0));
+        let kinds = [
+            Kind::Listed,
+            Kind::Free,
+            Kind::Kept,
+            Kind::Scout,
+            Kind::Sitemap,
+        ];
+        for step in 0_u32..2_000 {
+            let text = step.wrapping_mul(0x9e37_79b1) % FoundPage::MOST_TEXT;
+            let kind = kinds[step as usize % kinds.len()];
+            let worth = 0.996_f32.powi(step as i32).max(1.0 / 227.0);
+            let host = step.wrapping_mul(7) as u16;
+            page.set_text(text);
+            page.set_kind(kind);
+            page.set_unsaved(step % 3 == 0);
+            page.set_worth(worth);
+            page.set_host(host);
+            assert_eq!((page.text(), page.kind()), (text, kind));
+            assert_eq!(page.is_unsaved(), step % 3 == 0);
+            let error = (page.worth() / worth - 1.0).abs();
+            assert!(error <= 1.0 / 16.0, "{worth}: {}", page.worth());
+            assert!(page.may_be_on(host) && !page.may_be_on(host ^ 1));
+        }
+        for none in [0.0, 1e-9] {
+            page.set_worth(none);
+            assert!((0.004..0.005).contains(&page.worth()));
+        }
+    }
+}

@@ -4,7 +4,7 @@
 use super::page_links::{PageLinks, RESOLVED, Sink};
 use super::robots_lines::RobotsLines;
 use super::{Discovery, FoundEvent, Kind, ProbeParts};
-use crate::discover::{LinkReader, LinkSink as _, PageDigests};
+use crate::discover::{LinkReader, LinkSink as _, LinkSource};
 use crate::feed::{FeedEntry, FeedError, FeedReader};
 use crate::fetch::{Head, Url};
 use crate::probe::redirects::spell;
@@ -29,7 +29,7 @@ pub(in crate::probe) struct Reading<'p, 'a, 'v, B> {
     probe: &'p Probe<'a, B>,
     page: u16,
     host: u16,
-    base: Option<PageDigests<'v>>,
+    base: Option<LinkSource<'v>>,
     reader: Reader<'v>,
 }
 
@@ -49,7 +49,7 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
             || is_on && probe.setup.is_teller(page);
         let key = &probe.setup.config.key;
         let base = Url::parse(visit.url()).ok();
-        let base = base.map(|base| PageDigests::new(&base, key));
+        let base = base.map(|base| LinkSource::new(&base, key));
         let reader = match (is_on, visit.asks_for_page()) {
             (false, _) => Reader::None,
             (true, false) => Reader::Robots(RobotsLines::default()),
@@ -129,7 +129,7 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                 probe.discover(|discovery, pages| {
                     discovery
                         .sitemaps
-                        .name_in_robots(pages.setup, base.page(), sitemap);
+                        .name_in_robots(pages.setup, base.url(), sitemap);
                 });
             }),
         }
@@ -144,7 +144,7 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
             self.probe
                 .discover(|discovery, _| discovery.urls.frontier.visited(page, &[]));
         } else if let Some(base) = &self.base
-            && let Some(url) = spell(base.page())
+            && let Some(url) = spell(base.url())
         {
             self.probe
                 .board
@@ -175,8 +175,8 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                 if is_version {
                     let all = &probe.setup.found;
                     if let Some(page) = all.pages.get(usize::from(self.page)) {
-                        let about = found.about.and(all.words_of(base.page()));
-                        page.set_worth(all.worth_of(base.page(), about));
+                        let about = found.about.and(all.words_of(base.url()));
+                        page.set_worth(all.worth_of(base.url(), about));
                     }
                     probe.discover(|discovery, _| {
                         found.spend(&mut discovery.urls.frontier, self.page);
@@ -211,7 +211,7 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                     probe.discover(|discovery, pages| {
                         discovery
                             .sitemaps
-                            .name_in_robots(pages.setup, base.page(), sitemap);
+                            .name_in_robots(pages.setup, base.url(), sitemap);
                     });
                 };
                 lines.take(b"\n", &mut named);
@@ -229,10 +229,10 @@ fn listed_in_sitemap(
     discovery: &mut Discovery<'_>,
     pages: &mut ProbeParts<'_, '_>,
     board: &impl Board,
-    (digests, host): (&PageDigests<'_>, u16),
+    (source, host): (&LinkSource<'_>, u16),
     entry: &FeedEntry<'_>,
 ) {
-    let sitemap = digests.page();
+    let sitemap = source.url();
     let mut text = [0; LONGEST_TEXT];
     let Ok(url) = sitemap.join(entry.url, &mut text) else {
         return;
@@ -247,7 +247,7 @@ fn listed_in_sitemap(
     let urls = &mut discovery.urls;
     // The host vouches for it: it counts as seen twice.
     let about = pages.setup.found.words_of(&url);
-    let digest = digests.of(&url, &pages.setup.config.key);
+    let digest = source.digest_of(&url, &pages.setup.config.key);
     if urls.meet(pages, board, digest, (&url, about), (sitemap, host)) {
         let _ = urls.meet(pages, board, digest, (&url, about), (sitemap, host));
     }

@@ -2,9 +2,8 @@
 
 use super::trials::Unwilling;
 use crate::discover::{
-    Directives, Frontier, Link, LinkKind, LinkSet, LinkSink, PageDigests, TextPlace, part_of,
+    Directives, Frontier, Link, LinkKind, LinkSet, LinkSink, LinkSource, TextPlace,
 };
-use crate::fetch::Url;
 #[cfg(feature = "hints")]
 use crate::probe::redirects::spell;
 use crate::probe::{Board, Probe};
@@ -50,7 +49,7 @@ pub(super) struct Sink<'s, 'p, 'a, 'v, B> {
     pub probe: &'p Probe<'a, B>,
     pub host: u16,
     /// The page, and its server.
-    pub base: &'s PageDigests<'v>,
+    pub base: &'s LinkSource<'v>,
     pub found: &'s mut PageLinks,
     /// For the URL of the link at hand: emptied once for all links of a piece.
     pub room: [u8; RESOLVED],
@@ -67,12 +66,12 @@ impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
         if link.nofollow || found.directives.nofollow || found.links.is_full() {
             return;
         }
-        let page = self.base.page();
+        let page = self.base.url();
         let Ok(url) = link.resolve(page, &mut self.room) else {
             return;
         };
-        let other = self.base.of(&url, &self.probe.setup.config.key);
-        if self.base.own() == other {
+        let other = self.base.digest_of(&url, &self.probe.setup.config.key);
+        if self.base.digest() == other {
             return;
         }
         if link.kind == LinkKind::Canonical {
@@ -94,7 +93,7 @@ impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
             urls.meet(pages, &self.probe.board, other, (&url, about), from)
         });
         if met == Some(true) {
-            if is_near(page, &url) {
+            if self.base.is_near(&url) {
                 found.near |= 1 << found.links.as_slice().len();
             }
             found.links.push(other);
@@ -126,7 +125,7 @@ impl<B: Board> Sink<'_, '_, '_, '_, B> {
     /// The page says where the feed of its host is.
     fn hear_of_feed(&self, link: &Link<'_>) {
         let mut text = [0; RESOLVED];
-        let url = link.resolve(self.base.page(), &mut text).ok();
+        let url = link.resolve(self.base.url(), &mut text).ok();
         if let Some(feed) = url.and_then(|url| spell(&url)) {
             let now = self.probe.board.now();
             let mut state = self.probe.state();
@@ -135,9 +134,4 @@ impl<B: Board> Sink<'_, '_, '_, '_, B> {
                 .hear_of_feed(&self.probe.setup, self.host, &feed, now);
         }
     }
-}
-
-/// Are two URLs in the same part of a host, below its front pages? Calendars are, and sessions.
-fn is_near(one: &Url<'_>, other: &Url<'_>) -> bool {
-    part_of(one) == part_of(other) && part_of(one).is_some() && one.same_server(other)
 }
