@@ -199,7 +199,7 @@ pub enum Placement {
 /// let offer = candidates.offer(Candidate::new(7, 0, 0), true, &importance);
 /// assert_eq!(offer, Placement::Taken { evicted: None });
 /// let _lost = candidates.find_mut(7).unwrap().earn(2.0);
-/// assert_eq!(candidates.best(|one| Some(one.income())).unwrap().digest(), 7);
+/// assert_eq!(candidates.best(&|one| Some(one.income())).unwrap().digest(), 7);
 /// assert!(candidates.remove(7).is_some());
 /// assert_eq!(candidates.len(), 0);
 /// ```
@@ -312,7 +312,7 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
 
     /// The one with the highest importance; a candidate of none, or of less than 0, does not count,
     /// and of equals the one that was found first does. Work: linear.
-    pub fn best(&self, importance: impl Fn(&Candidate) -> Option<f32>) -> Option<&Candidate> {
+    pub fn best(&self, importance: &dyn Fn(&Candidate) -> Option<f32>) -> Option<&Candidate> {
         let mut best = None;
         let mut most = 0.0;
         for candidate in self.iter() {

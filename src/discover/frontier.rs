@@ -398,7 +398,7 @@ impl<'m> Frontier<'m> {
             return self.candidates.best_allowed(Candidate::income, |most| most);
         }
         self.candidates
-            .best(|one| (!one.is_denied()).then(|| importance(one, measure)))
+            .best(&|one| (!one.is_denied()).then(|| importance(one, measure)))
     }
 
     /// The candidate with the most cash to hand on: what it links to is known least.

@@ -167,6 +167,14 @@ impl<'a> Setup<'a> {
         self.found.url(index)
     }
 
+    /// What a URL is known by; `None` if it is none.
+    #[cfg(feature = "discover")]
+    #[inline(never)] // Once for all callers.
+    pub(super) fn digest_of(&self, url: &str) -> Option<u32> {
+        let url = Url::parse(url).ok()?;
+        Some(crate::discover::digest(&url, &self.config.key))
+    }
+
     /// The host of a page that was found, and not listed. Work: a read of flash, and the hosts.
     #[cfg(feature = "discover")]
     pub(super) fn found_host(&self, index: usize) -> Option<u16> {

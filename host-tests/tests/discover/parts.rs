@@ -237,7 +237,7 @@ fn in_a_full_bucket_only_the_better_and_vouched_gets_a_place() {
     assert!(candidates.remove(1).is_none());
     assert_eq!(candidates.remove(9).map(|one| one.digest()), Some(9));
     assert_eq!(candidates.len(), 7);
-    let best = candidates.best(|one| Some(importance(one)));
+    let best = candidates.best(&|one| Some(importance(one)));
     let best = best.map(|one| one.digest());
     assert_eq!(best, Some(8));
 }

@@ -115,7 +115,7 @@ fn unjudged(
             let unknown = unjudged && one.host() == host;
             (unknown && !is_judged(one.digest())).then_some(one.income())
         };
-        let best = frontier.candidates().best(wanted);
+        let best = frontier.candidates().best(&wanted);
         let Some((digest, text)) = best.map(|best| (best.digest(), best.text())) else {
             return judged;
         };

@@ -38,10 +38,9 @@ pub(super) fn take_text(
             urls.offer(pages, text.url, at, Some(income(text.value)));
         }
         TextKind::Retired => {
-            let Ok(url) = Url::parse(text.url) else {
+            let Some(digest) = setup.digest_of(text.url) else {
                 return;
             };
-            let digest = digest(&url, &setup.config.key);
             if let Some(place) = urls.frontier.bank().find(digest)
                 && setup.found.is_listed(place.into())
                 && let Some(page) = places.get(usize::from(place))

@@ -120,15 +120,13 @@ impl<'a> PageVisit<'a> {
             confidence: 0.0,
         };
         let record = setup.page(page.into());
-        let is_there = record.is_ok();
-        let record = record.unwrap_or(NO_PAGE);
         #[cfg(feature = "discover")]
         let found = setup.found_url(page.into());
         #[cfg(feature = "discover")]
-        let record = match &found {
+        let record = record.map(|record| match &found {
             Some(url) => setup.with_host_of(record, url),
             None => record,
-        };
+        });
         #[cfg(feature = "hints")]
         let part = known.redirects.next_part(page);
         #[cfg(feature = "hints")]
@@ -145,11 +143,11 @@ impl<'a> PageVisit<'a> {
             step: Step::Missing,
             #[cfg(feature = "hints")]
             part_id,
-            record,
+            record: record.unwrap_or(NO_PAGE),
             #[cfg(feature = "discover")]
             found,
         };
-        if is_there {
+        if record.is_ok() {
             visit.step = visit.first_step(setup, known, now);
         }
         visit
