@@ -15,10 +15,9 @@ const BUCKET: usize = 8;
 pub struct Candidate {
     /// The digest of its URL; 0 if there is no candidate.
     digest: u32,
-    /// Where its URL's text is, by the log; the higher, the later.
-    text: [u8; 3],
-    /// How much of its income it has not handed on, in 255ths.
-    unspent: u8,
+    /// Where its URL's text is, by the log, in the lower 24 bits; the higher, the later. Above them,
+    /// how much of its income it has not handed on, in 255ths.
+    text_and_unspent: u32,
     /// What it has earned lately, by [`Bank`](crate::rank::Bank).
     income: f32,
     /// The number of its host.
@@ -37,8 +36,7 @@ impl Candidate {
     /// A place of the table without a candidate.
     pub const NONE: Self = Self {
         digest: 0,
-        text: [0; 3],
-        unspent: 0,
+        text_and_unspent: 0,
         income: 0.0,
         host: 0,
         backlinks: 0,
@@ -66,7 +64,7 @@ impl Candidate {
 
     /// What it has not handed on.
     pub fn cash(&self) -> f32 {
-        self.income * f32::from(self.unspent) / 255.0
+        self.income * f32::from(self.unspent()) / 255.0
     }
 
     /// Sets what it has earned, and how much of it was not handed on.
@@ -75,7 +73,8 @@ impl Candidate {
         // Also what is no number is nothing.
         self.income = if income > 0.0 { income } else { 0.0 };
         let share = if income > 0.0 { cash / income } else { 0.0 };
-        self.unspent = (share * 255.0 + 0.5).clamp(0.0, 255.0) as u8;
+        let unspent = (share * 255.0 + 0.5).clamp(0.0, 255.0) as u32;
+        self.text_and_unspent = unspent << 24 | self.text();
     }
 
     /// It has earned something. How much of that it cannot hold, for it counts cash in steps: less
@@ -93,14 +92,13 @@ impl Candidate {
 
     /// Where its URL's text is.
     pub fn text(&self) -> u32 {
-        let [low, middle, high] = self.text;
-        u32::from_le_bytes([low, middle, high, 0])
+        self.text_and_unspent & (Self::MOST_TEXT - 1)
     }
 
     /// The text was moved.
     pub fn set_text(&mut self, text: u32) {
-        let [low, middle, high, _] = text.to_le_bytes();
-        self.text = [low, middle, high];
+        let unspent = u32::from(self.unspent());
+        self.text_and_unspent = unspent << 24 | text & (Self::MOST_TEXT - 1);
     }
 
     /// The number of its host.
@@ -167,8 +165,12 @@ impl Candidate {
 
     /// What it has not handed on times what it is worth, up to a factor that is the same for all.
     pub(super) fn untold(&self) -> f32 {
-        let steps = u16::from(self.unspent) * u16::from(self.flags >> 3);
+        let steps = u16::from(self.unspent()) * u16::from(self.flags >> 3);
         self.income * f32::from(steps)
+    }
+
+    fn unspent(&self) -> u8 {
+        (self.text_and_unspent >> 24) as u8
     }
 
     fn is_free(&self) -> bool {

@@ -26,40 +26,42 @@ pub(super) enum Element {
     PlainText,
 }
 
-/// Their names, in the order of [`ELEMENTS`].
-const NAMES: &str = "a area base link meta script style title textarea xmp iframe noembed \
-    noframes plaintext";
-const ELEMENTS: [Element; 14] = [
-    Element::A,
-    Element::Area,
-    Element::Base,
-    Element::Link,
-    Element::Meta,
-    Element::Script,
-    Element::Style,
-    Element::Title,
-    Element::TextArea,
-    Element::Xmp,
-    Element::Iframe,
-    Element::NoEmbed,
-    Element::NoFrames,
-    Element::PlainText,
+const ELEMENTS: &[(&str, Element)] = &[
+    ("a", Element::A),
+    ("area", Element::Area),
+    ("base", Element::Base),
+    ("link", Element::Link),
+    ("meta", Element::Meta),
+    ("script", Element::Script),
+    ("style", Element::Style),
+    ("title", Element::Title),
+    ("textarea", Element::TextArea),
+    ("xmp", Element::Xmp),
+    ("iframe", Element::Iframe),
+    ("noembed", Element::NoEmbed),
+    ("noframes", Element::NoFrames),
+    ("plaintext", Element::PlainText),
 ];
 
 /// First and second letters of names that are longer than two: a bit for each.
 const BEGINNINGS: [u32; 2] = {
     let mut letters = [0; 2];
-    let names = NAMES.as_bytes();
-    let mut at = 2;
-    while at < names.len() {
-        if names[at - 1] == b' ' {
-            letters[0] |= 1 << (names[at] & 31);
-            letters[1] |= 1 << (names[at + 1] & 31);
+    let mut at = 0;
+    while at < ELEMENTS.len() {
+        let name = ELEMENTS[at].0.as_bytes();
+        if name.len() > 2 {
+            letters[0] |= 1 << (name[0] & 31);
+            letters[1] |= 1 << (name[1] & 31);
         }
         at += 1;
     }
     letters
 };
+
+/// Is a text this word, in either case?
+fn is_word(word: &str, text: &[u8]) -> bool {
+    word.len() == text.len() && same(text, word.as_bytes())
+}
 
 impl Element {
     /// The element of a name in either case.
@@ -75,15 +77,13 @@ impl Element {
             }
             _ => return Self::Other,
         }
-        let known = word_at(NAMES, name, same).and_then(|at| ELEMENTS.get(at));
-        known.copied().unwrap_or_default()
+        let known = ELEMENTS.iter().find(|(known, _)| is_word(known, name));
+        known.map_or(Self::Other, |(_, element)| *element)
     }
 
     pub(super) fn name(self) -> &'static str {
-        let known = ELEMENTS.iter().position(|element| *element == self);
-        known
-            .and_then(|at| NAMES.split(' ').nth(at))
-            .unwrap_or_default()
+        let known = ELEMENTS.iter().find(|(_, element)| *element == self);
+        known.map_or("", |(name, _)| name)
     }
 
     /// Has it attributes that mean something to us?

@@ -41,6 +41,7 @@ impl Account {
 
     /// Sets its cash; what it cannot hold of that, for it counts in steps: less than 0 if it holds
     /// more.
+    #[inline(never)] // Once for all callers.
     fn set_cash(&mut self, cash: f32, dither: &mut Dither) -> f32 {
         self.figures.set_cash(cash, dither);
         cash - self.figures.cash()

@@ -42,7 +42,8 @@ fn packed(figure: f32, fraction: u32, place: u32) -> u32 {
 }
 
 /// The figure that was packed so.
-const fn unpacked(packed: u32, fraction: u32) -> f32 {
+#[inline(never)] // Once for all callers.
+fn unpacked(packed: u32, fraction: u32) -> f32 {
     if packed == 0 {
         return 0.0;
     }
