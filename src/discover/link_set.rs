@@ -45,13 +45,13 @@ impl LinkSet {
         self.digests.is_full()
     }
 
-    /// All of them.
+    /// Those that were met, in their order.
     pub fn as_slice(&self) -> &[u32] {
         &self.digests
     }
 }
 
-/// Digests are random.
+/// The word and the bit of a digest's mark: digests are random.
 fn place(digest: u32) -> (usize, u32) {
     (digest as usize % WORDS, 1 << (digest >> 27))
 }

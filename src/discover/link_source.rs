@@ -39,7 +39,7 @@ impl<'u> LinkSource<'u> {
         }
     }
 
-    /// The page's URL.
+    /// The URL that the page is at.
     pub fn url(&self) -> &Url<'u> {
         &self.url
     }

@@ -98,7 +98,7 @@ pub(crate) const QUESTION: u8 = 16;
 pub(crate) const HASH: u8 = 32;
 /// What ends the name of a parameter.
 pub(crate) const EQUALS: u8 = 64;
-/// Nobody has looked yet.
+/// Nobody has looked what a text holds.
 #[cfg(feature = "discover")]
 pub(crate) const UNREAD: u8 = 128;
 
