@@ -371,7 +371,47 @@ impl<'a> Found<'a> {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::*;
+    use crate::catalog::Config;
+    use crate::image::{Image, build};
+    use crate::probe::setup::Setup;
+    use std::vec::Vec;
+
+    #[test]
+    fn a_page_is_on_its_own_host_and_on_none_whose_number_ends_alike() {
+        let bytes = build(&Config::new("dunlin/0.1"), &[], &[], &[], &[]);
+        let image = Image::parse(&bytes).expect("an image of our own");
+        let pages = [FoundPage::NEW, FoundPage::NEW];
+        let hosts = [const { FoundHost::NEW }; 10];
+        let mut setup = Setup::new(image, false).expect("a good configuration");
+        setup.found = Found {
+            pages: &pages,
+            hosts: &hosts,
+            ..Found::NONE
+        };
+        for number in 0..10 {
+            let url = std::format!("http://h{number}.test/");
+            let url = Url::parse(&url).expect("a URL");
+            assert_eq!(setup.found.add_host(&url), Some(number));
+        }
+        // What a sitemap's URL is needs no flash.
+        let [_, page] = &pages;
+        page.set_kind(Kind::Sitemap);
+        page.set_host(1);
+        let url = setup
+            .found
+            .sitemap
+            .borrow_mut()
+            .push_str("http://h1.test/a");
+        url.expect("there is room");
+        assert_eq!(setup.found_host(1), Some(1));
+        let on_host = |host| setup.found_on_host(host).collect::<Vec<_>>();
+        assert_eq!(on_host(1), [1]);
+        assert_eq!(setup.found.maybe_on_host(9).collect::<Vec<_>>(), [1]);
+        assert_eq!((on_host(0), on_host(9)), (Vec::new(), Vec::new()));
+    }
 
     #[test]
     fn what_a_place_holds_is_told_apart() {
