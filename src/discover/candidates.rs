@@ -15,10 +15,9 @@ const BUCKET: usize = 8;
 pub struct Candidate {
     /// The digest of its URL; 0 if there is no candidate.
     digest: u32,
-    /// Where its URL's text is, by the log; the higher, the later.
-    text: [u8; 3],
-    /// How much of its income it has not handed on, in 255ths.
-    unspent: u8,
+    /// Where its URL's text is, by the log, in the lower 24 bits; the higher, the later. Above them,
+    /// how much of its income it has not handed on, in 255ths.
+    text_and_unspent: u32,
     /// What it has earned lately, by [`Bank`](crate::rank::Bank).
     income: f32,
     /// The number of its host.
@@ -37,8 +36,7 @@ impl Candidate {
     /// A place of the table without a candidate.
     pub const NONE: Self = Self {
         digest: 0,
-        text: [0; 3],
-        unspent: 0,
+        text_and_unspent: 0,
         income: 0.0,
         host: 0,
         backlinks: 0,
@@ -66,15 +64,17 @@ impl Candidate {
 
     /// What it has not handed on.
     pub fn cash(&self) -> f32 {
-        self.income * f32::from(self.unspent) / 255.0
+        self.income * f32::from(self.unspent()) / 255.0
     }
 
     /// Sets what it has earned, and how much of it was not handed on.
+    #[inline(never)] // Once for all callers.
     pub fn set_income(&mut self, income: f32, cash: f32) {
         // Also what is no number is nothing.
         self.income = if income > 0.0 { income } else { 0.0 };
         let share = if income > 0.0 { cash / income } else { 0.0 };
-        self.unspent = (share * 255.0 + 0.5).clamp(0.0, 255.0) as u8;
+        let unspent = (share * 255.0 + 0.5).clamp(0.0, 255.0) as u32;
+        self.text_and_unspent = unspent << 24 | self.text();
     }
 
     /// It has earned something. How much of that it cannot hold, for it counts cash in steps: less
@@ -92,14 +92,13 @@ impl Candidate {
 
     /// Where its URL's text is.
     pub fn text(&self) -> u32 {
-        let [low, middle, high] = self.text;
-        u32::from_le_bytes([low, middle, high, 0])
+        self.text_and_unspent & (Self::MOST_TEXT - 1)
     }
 
     /// The text was moved.
     pub fn set_text(&mut self, text: u32) {
-        let [low, middle, high, _] = text.to_le_bytes();
-        self.text = [low, middle, high];
+        let unspent = u32::from(self.unspent());
+        self.text_and_unspent = unspent << 24 | text & (Self::MOST_TEXT - 1);
     }
 
     /// The number of its host.
@@ -143,6 +142,7 @@ impl Candidate {
     }
 
     /// Sets what [`Self::worth`] says; never less than one step.
+    #[inline(never)] // Once for all callers.
     pub fn set_worth(&mut self, worth: f32) {
         let steps = (worth * 31.0 + 0.5).clamp(1.0, 31.0) as u8;
         self.flags = self.flags & !WORTH | steps << 3;
@@ -165,8 +165,12 @@ impl Candidate {
 
     /// What it has not handed on times what it is worth, up to a factor that is the same for all.
     pub(super) fn untold(&self) -> f32 {
-        let steps = u16::from(self.unspent) * u16::from(self.flags >> 3);
+        let steps = u16::from(self.unspent()) * u16::from(self.flags >> 3);
         self.income * f32::from(steps)
+    }
+
+    fn unspent(&self) -> u8 {
+        (self.text_and_unspent >> 24) as u8
     }
 
     fn is_free(&self) -> bool {
@@ -197,7 +201,7 @@ pub enum Placement {
 /// let offer = candidates.offer(Candidate::new(7, 0, 0), true, &importance);
 /// assert_eq!(offer, Placement::Taken { evicted: None });
 /// let _lost = candidates.find_mut(7).unwrap().earn(2.0);
-/// assert_eq!(candidates.best(|one| Some(one.income())).unwrap().digest(), 7);
+/// assert_eq!(candidates.best(&|one| Some(one.income())).unwrap().digest(), 7);
 /// assert!(candidates.remove(7).is_some());
 /// assert_eq!(candidates.len(), 0);
 /// ```
@@ -205,18 +209,34 @@ pub enum Placement {
 pub struct Candidates<S> {
     slots: S,
     count: usize,
+    /// The host that was asked about last, and how many are on it.
+    counted: (u16, usize),
 }
 
 impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
     /// None yet, in this memory. What does not make a whole bucket of eight is not used.
     pub fn new(mut slots: S) -> Self {
         slots.as_mut().fill(Candidate::default());
-        Self { slots, count: 0 }
+        Self {
+            slots,
+            count: 0,
+            counted: (0, 0),
+        }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
         self.count
+    }
+
+    /// How many are on a host. Work: constant for the one that was asked about last, linear for
+    /// another one.
+    pub fn count_on(&mut self, host: u16) -> usize {
+        if self.counted.0 != host {
+            let on_host = self.iter().filter(|one| one.host == host);
+            self.counted = (host, on_host.count());
+        }
+        self.counted.1
     }
 
     /// Whether there is no candidate.
@@ -225,6 +245,7 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
     }
 
     /// The candidate of this digest. Work: constant.
+    #[inline(never)] // Once for all callers.
     pub fn find_mut(&mut self, digest: u32) -> Option<&mut Candidate> {
         let bucket = self.bucket(digest);
         let mut slots = self.slots.as_mut().get_mut(bucket)?.iter_mut();
@@ -232,6 +253,7 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
     }
 
     /// The same, only to be looked at.
+    #[inline(never)] // Once for all callers.
     pub fn find(&self, digest: u32) -> Option<&Candidate> {
         let mut slots = self.slots.as_ref().get(self.bucket(digest))?.iter();
         slots.find(|slot| slot.digest == digest && digest != 0)
@@ -256,9 +278,12 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
         if newcomer.is_free() || slots.iter().any(|slot| slot.digest == newcomer.digest) {
             return Placement::Refused;
         }
+        let (counted, count) = &mut self.counted;
+        let own = usize::from(newcomer.host == *counted);
         if let Some(free) = slots.iter_mut().find(|slot| slot.is_free()) {
             *free = newcomer;
             self.count += 1;
+            *count += own;
             return Placement::Taken { evicted: None };
         }
         let least = slots
@@ -267,6 +292,8 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
             .min_by(|(one, _), (other, _)| one.total_cmp(other));
         match least {
             Some((worth, slot)) if vouched && worth < importance(&newcomer) => {
+                *count += own;
+                *count -= usize::from(slot.host == *counted);
                 let evicted = Some(core::mem::replace(slot, newcomer));
                 Placement::Taken { evicted }
             }
@@ -275,15 +302,19 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
     }
 
     /// Takes a candidate out: it is a page now, or gone.
+    #[inline(never)] // Once for all callers.
     pub fn remove(&mut self, digest: u32) -> Option<Candidate> {
         let found = self.find_mut(digest).map(core::mem::take);
-        self.count -= usize::from(found.is_some());
+        if let Some(found) = found {
+            self.count -= 1;
+            self.counted.1 -= usize::from(found.host == self.counted.0);
+        }
         found
     }
 
     /// The one with the highest importance; a candidate of none, or of less than 0, does not count,
     /// and of equals the one that was found first does. Work: linear.
-    pub fn best(&self, importance: impl Fn(&Candidate) -> Option<f32>) -> Option<&Candidate> {
+    pub fn best(&self, importance: &dyn Fn(&Candidate) -> Option<f32>) -> Option<&Candidate> {
         let mut best = None;
         let mut most = 0.0;
         for candidate in self.iter() {

@@ -14,9 +14,7 @@ pub fn digest(url: &Url<'_>, key: &[u8; 16]) -> u32 {
 /// host of this number. Under the same key: who made his directory collide with another host's would
 /// fill that one's count, and none of its pages would be looked at.
 pub fn directory_digest(url: &Url<'_>, host: u16, key: &[u8; 16]) -> u32 {
-    let target = url.path_and_query().as_bytes();
-    let path = find(target, b'?').and_then(|end| target.get(..end));
-    let path = path.unwrap_or(target);
+    let (path, _) = url.split_target();
     let end = path.iter().rposition(|byte| *byte == b'/');
     let directory = end.and_then(|end| path.get(..end));
     keyed_digest_of_directory(host, directory.unwrap_or_default(), key).max(1)
@@ -31,13 +29,11 @@ pub fn branch_digest(url: &Url<'_>, key: &[u8; 16]) -> u32 {
 
 /// The first directory of a URL's path and whether it has a query; `None` at the top of a host.
 #[inline(never)] // Once for all callers.
-pub(crate) fn part_of<'u>(url: &Url<'u>) -> Option<(&'u str, bool)> {
-    let target = url.path_and_query();
-    let end = find(target.as_bytes(), b'?').unwrap_or(target.len());
-    let path = target.get(..end)?;
-    let has_query = end + 1 < target.len();
-    let below = path.strip_prefix('/').unwrap_or(path);
-    let first = find(below.as_bytes(), b'/').and_then(|end| below.get(..end));
+pub(crate) fn part_of<'u>(url: &Url<'u>) -> Option<(&'u [u8], bool)> {
+    let (path, query) = url.split_target();
+    let has_query = !query.is_empty();
+    let below = path.strip_prefix(b"/").unwrap_or(path);
+    let first = find(below, b'/').and_then(|end| below.get(..end));
     let first = first.unwrap_or_default();
     (has_query || !first.is_empty()).then_some((first, has_query))
 }

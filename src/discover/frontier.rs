@@ -148,8 +148,7 @@ impl<'m> Frontier<'m> {
     }
 
     /// A link was found in a page: where does it lead? `directory` is the digest of the directory
-    /// that its URL is in. Work: a look at a bucket and two at the doorkeepers; for what is new, a
-    /// pass over all candidates if hosts are limited.
+    /// that its URL is in. Work: as for [`Self::met`].
     pub fn seen(&mut self, digest: u32, directory: u32, host: u16) -> Target {
         if let Some(place) = self.bank.find(digest) {
             return Target::Page(place);
@@ -158,17 +157,23 @@ impl<'m> Frontier<'m> {
             candidate.linked();
             return Target::Candidate;
         }
+        self.met(digest, directory, host)
+    }
+
+    /// A link to something that is neither a page nor a candidate was found. Work: a look at a
+    /// bucket and two at the doorkeepers; if hosts are limited, a pass over all candidates for
+    /// another host than the one before.
+    pub fn met(&mut self, digest: u32, directory: u32, host: u16) -> Target {
         let sightings = self.doorkeeper.see(digest);
         if let Some(most) = self.settings.directory
             && self.directories.count(directory) >= most
         {
             return Target::Refused(UrlRefusal::Directory);
         }
-        if let Some(most) = self.settings.host {
-            let of_host = |candidate: &&Candidate| candidate.host() == host;
-            if self.candidates.iter().filter(of_host).count() >= most.into() {
-                return Target::Refused(UrlRefusal::Host);
-            }
+        if let Some(most) = self.settings.host
+            && self.candidates.count_on(host) >= most.into()
+        {
+            return Target::Refused(UrlRefusal::Host);
         }
         if self.candidates.is_full_for(digest) && sightings < self.settings.sightings {
             return Target::Unwanted;
@@ -393,7 +398,7 @@ impl<'m> Frontier<'m> {
             return self.candidates.best_allowed(Candidate::income, |most| most);
         }
         self.candidates
-            .best(|one| (!one.is_denied()).then(|| importance(one, measure)))
+            .best(&|one| (!one.is_denied()).then(|| importance(one, measure)))
     }
 
     /// The candidate with the most cash to hand on: what it links to is known least.

@@ -2,7 +2,8 @@
 //! that repeat themselves; and what is outside of the scope.
 
 use crate::fetch::Url;
-use crate::fetch::percent::{EQUALS, QUESTION, kinds_of};
+use crate::fetch::ascii::{same, word_at};
+use crate::fetch::percent::{EQUALS, QUESTION};
 
 /// How far URLs may go. What is beyond is no page that somebody would miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,17 +79,8 @@ impl core::fmt::Display for UrlRefusal {
 }
 
 /// Parameters that name a session, in lower case.
-const SESSIONS: [&str; 9] = [
-    "phpsessid",
-    "jsessionid",
-    "aspsessionid",
-    "sessionid",
-    "session_id",
-    "session",
-    "sessid",
-    "sid",
-    "cfid",
-];
+const SESSIONS: &str =
+    "phpsessid jsessionid aspsessionid sessionid session_id session sessid sid cfid";
 
 impl UrlLimits {
     /// Is a URL within them? Work: its length, times the segments of its path.
@@ -109,30 +101,31 @@ impl UrlLimits {
         if length > usize::from(self.length) {
             return Err(UrlRefusal::Length);
         }
-        let kinds = kinds_of(target.as_bytes());
-        let (path, query) = match kinds & QUESTION {
-            0 => (target, ""),
-            _ => target.split_once('?').unwrap_or((target, "")),
+        let (path, query) = url.split_target();
+        self.check_segments(path)?;
+        // A path may have parameters, too: `/a;jsessionid=1`.
+        let (parameters, names_session) = match url.kinds() & (QUESTION | EQUALS) {
+            0 => (0, false),
+            _ => {
+                let (_, of_path) = look_at_parameters(path, b'/');
+                let (parameters, of_query) = look_at_parameters(query, b'&');
+                (parameters, of_path || of_query)
+            }
         };
-        self.check_segments(path.as_bytes())?;
-        let parameters = || query.split(['&', ';']).filter(|part| !part.is_empty());
-        if !query.is_empty() && parameters().count() > usize::from(self.parameters) {
+        if parameters > usize::from(self.parameters) {
             return Err(UrlRefusal::Parameters);
         }
-        // A path may have parameters, too: `/a;jsessionid=1`.
-        let of_path = || path.split(['/', ';']);
-        if kinds & EQUALS != 0 && parameters().chain(of_path()).any(names_session) {
-            return Err(UrlRefusal::Session);
+        match names_session {
+            true => Err(UrlRefusal::Session),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Are there not too many segments in a path, and does none come too often?
     fn check_segments(&self, path: &[u8]) -> Result<(), UrlRefusal> {
-        // A slash stands before each, and as a rule there are no others.
-        let slashes = path.iter().filter(|byte| **byte == b'/').count();
         let (depth, repeats) = (usize::from(self.depth), usize::from(self.repeats));
-        if slashes <= depth.min(repeats) {
+        let (slashes, alike) = measure_segments(path);
+        if slashes <= depth && alike <= repeats {
             return Ok(());
         }
         let segments = |path| Segments(path).filter(|segment| !segment.is_empty());
@@ -155,6 +148,22 @@ impl UrlLimits {
     }
 }
 
+/// How many slashes a path has, before each segment one or more, and how many segments may be the
+/// same as another one: so many have the same length, up to multiples of eight.
+fn measure_segments(path: &[u8]) -> (usize, usize) {
+    let mut lengths = [0_usize; 8];
+    let mut slashes = 0;
+    let mut most = 0;
+    for segment in path.split(|byte| *byte == b'/') {
+        slashes += 1;
+        if let Some(count) = lengths.get_mut(segment.len() % 8) {
+            *count += usize::from(!segment.is_empty());
+            most = most.max(*count);
+        }
+    }
+    (slashes - 1, most)
+}
+
 /// What stands between the slashes of a path that is yet to be read.
 struct Segments<'p>(&'p [u8]);
 
@@ -172,18 +181,31 @@ impl<'p> Iterator for Segments<'p> {
     }
 }
 
+/// How many parameters stand between semicolons or such bytes, and whether one names a session.
+#[inline(never)] // Once for paths and queries.
+fn look_at_parameters(text: &[u8], end: u8) -> (usize, bool) {
+    let parameters = text.split(|byte| *byte == b';' || *byte == end);
+    let parameters = parameters.filter(|part| !part.is_empty());
+    parameters.fold((0, false), |(count, found), part| {
+        (count + 1, found || names_session(part))
+    })
+}
+
 /// Whether a parameter names a session: `sid=…`, or another that is known.
-fn names_session(parameter: &str) -> bool {
-    let Some((name, value)) = parameter.split_once('=') else {
+fn names_session(parameter: &[u8]) -> bool {
+    let end = parameter.iter().position(|byte| *byte == b'=');
+    let split = end.and_then(|end| parameter.split_at_checked(end));
+    // An equals sign, and something behind it.
+    let Some((name, [_, _, ..])) = split else {
         return false;
     };
-    let known = |session: &str| {
-        // Some are followed by letters of their own: ASPSESSIONIDABC.
+    // Some are followed by letters of their own: ASPSESSIONIDABC.
+    let is = |session: &[u8], name: &[u8]| {
         let start = name.get(..session.len());
-        let same = start.is_some_and(|start| start.eq_ignore_ascii_case(session));
-        same && (name.len() == session.len() || session.len() > 8)
+        let is_known = start.is_some_and(|start| same(start, session));
+        is_known && (name.len() == session.len() || session.len() > 8)
     };
-    !value.is_empty() && SESSIONS.iter().any(|session| known(session))
+    word_at(SESSIONS, name, is).is_some()
 }
 
 /// Which URLs may be collected, by where they are.
@@ -217,13 +239,15 @@ impl Scope {
     pub fn lets_in(self, listed: &Url<'_>, url: &Url<'_>) -> bool {
         match self {
             Self::Hosts => listed.same_server(url),
-            Self::Site => listed.same_server(url) || is_below(site(listed), url.host_text()),
+            Self::Site => {
+                listed.same_server(url) || is_below(site(listed), url.host_text().as_bytes())
+            }
             Self::Prefix => {
-                let path = listed.path_and_query();
-                let path = path.split('?').next().unwrap_or(path);
-                let directory = path.rfind('/').and_then(|end| path.get(..=end));
-                let starts = |start| url.path_and_query().starts_with(start);
-                listed.same_server(url) && starts(directory.unwrap_or("/"))
+                let (path, _) = listed.split_target();
+                let end = path.iter().rposition(|byte| *byte == b'/');
+                let directory = end.and_then(|end| path.get(..=end)).unwrap_or(b"/");
+                let target = url.path_and_query().as_bytes();
+                listed.same_server(url) && target.starts_with(directory)
             }
             Self::Any => true,
         }
@@ -231,25 +255,21 @@ impl Scope {
 }
 
 /// The domain that a host belongs to, as people see it: without `www`.
-fn site<'u>(url: &Url<'u>) -> &'u str {
-    let name = url.host_text();
-    let start = name.get(..4).unwrap_or_default();
-    if start.eq_ignore_ascii_case("www.") {
-        name.get(4..).unwrap_or(name)
-    } else {
-        name
+fn site<'u>(url: &Url<'u>) -> &'u [u8] {
+    let name = url.host_text().as_bytes();
+    match name.split_at_checked(4) {
+        Some((start, rest)) if same(start, b"www.") => rest,
+        _ => name,
     }
 }
 
 /// Is a name that of a domain, or of something below it? Addresses have nothing below them.
-fn is_below(domain: &str, name: &str) -> bool {
-    let is_address = |name: &str| name.bytes().all(|byte| !byte.is_ascii_alphabetic());
-    let Some(start) = name.len().checked_sub(domain.len()) else {
+fn is_below(domain: &[u8], name: &[u8]) -> bool {
+    let is_address = |name: &[u8]| name.iter().all(|byte| !byte.is_ascii_alphabetic());
+    let start = name.len().checked_sub(domain.len());
+    let Some((before, end)) = start.and_then(|start| name.split_at_checked(start)) else {
         return false;
     };
-    let same = name
-        .get(start..)
-        .is_some_and(|end| end.eq_ignore_ascii_case(domain));
-    let dot = start == 0 || name.as_bytes().get(start - 1) == Some(&b'.');
-    same && dot && (start == 0 || !is_address(domain)) && domain.contains('.')
+    let fits = before.is_empty() || before.ends_with(b".") && !is_address(domain);
+    fits && same(end, domain) && domain.contains(&b'.')
 }

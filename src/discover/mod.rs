@@ -1,9 +1,10 @@
 //! discover: what else there is. Links as they stream by, next to the fingerprint.
 //!
 //! [`LinkReader`] finds the links of a page and hands them to a [`LinkSink`]; [`Link::resolve`]
-//! makes URLs of them. [`Directives`] is what a page asks of robots. The pages that a host lists
-//! itself are found by [`feed`](crate::feed). [`UrlLimits`] and [`Scope`] refuse URLs by their
-//! looks.
+//! makes URLs of them. What the links of a page have in common is found out once, in a
+//! [`LinkSource`]; a [`LinkSet`] holds each of them once. [`Directives`] is what a page asks of
+//! robots. The pages that a host lists itself are found by [`feed`](crate::feed). [`UrlLimits`] and
+//! [`Scope`] refuse URLs by their looks.
 //!
 //! What is found becomes a [`Candidate`], one of a fixed number; a [`Doorkeeper`] keeps URLs that
 //! are seen once from costing one a place. A [`Frontier`] joins them with the importance that
@@ -53,6 +54,8 @@ mod doorkeeper;
 mod frontier;
 mod limits;
 mod link;
+mod link_set;
+mod link_source;
 mod links;
 mod raw_text;
 mod reference;
@@ -72,6 +75,8 @@ pub use doorkeeper::Doorkeeper;
 pub use frontier::{Frontier, FrontierMemory, FrontierSettings, Target, VisitPurpose};
 pub use limits::{Scope, UrlLimits, UrlRefusal};
 pub use link::{Link, LinkKind, LinkSink, TextPlace};
+pub use link_set::LinkSet;
+pub use link_source::LinkSource;
 pub use links::LinkReader;
 pub use window::{LONGEST_BASE, LONGEST_LINK};
 

@@ -4,64 +4,29 @@
 //! old pages, for Latin-1: these are known here, in 1 kB. What has another name stays as it is
 //! written.
 
+use crate::fetch::ascii::word_at;
+
 /// Longest name that is known.
 const LONGEST: usize = 8;
 
-/// U+00A0 to U+00FF, in order. They may stand without a semicolon.
-const LATIN: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg \
+/// Names with spaces between them. First those of U+00A0 to U+00FF, in order; they and the next ten
+/// may stand without a semicolon.
+const NAMES: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg \
     macr deg plusmn sup2 sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 \
     iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave \
     Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc \
     Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc \
     euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave \
-    uacute ucirc uuml yacute thorn yuml";
-
-/// Others that may stand without a semicolon.
-const BARE: &[(&str, u8)] = &[
-    ("amp", b'&'),
-    ("lt", b'<'),
-    ("gt", b'>'),
-    ("quot", b'"'),
-    ("AMP", b'&'),
-    ("LT", b'<'),
-    ("GT", b'>'),
-    ("QUOT", b'"'),
-    ("COPY", 0xa9),
-    ("REG", 0xae),
-];
-
-/// Names that count only with a semicolon.
-const CLOSED: &[(&str, u8)] = &[
-    ("apos", b'\''),
-    ("Tab", b'\t'),
-    ("NewLine", b'\n'),
-    ("excl", b'!'),
-    ("num", b'#'),
-    ("dollar", b'$'),
-    ("percnt", b'%'),
-    ("lpar", b'('),
-    ("rpar", b')'),
-    ("ast", b'*'),
-    ("plus", b'+'),
-    ("comma", b','),
-    ("period", b'.'),
-    ("sol", b'/'),
-    ("colon", b':'),
-    ("semi", b';'),
-    ("equals", b'='),
-    ("quest", b'?'),
-    ("commat", b'@'),
-    ("lsqb", b'['),
-    ("bsol", b'\\'),
-    ("rsqb", b']'),
-    ("Hat", b'^'),
-    ("lowbar", b'_'),
-    ("grave", b'`'),
-    ("lcub", b'{'),
-    ("verbar", b'|'),
-    ("vert", b'|'),
-    ("rcub", b'}'),
-];
+    uacute ucirc uuml yacute thorn yuml \
+    amp lt gt quot AMP LT GT QUOT COPY REG \
+    apos Tab NewLine excl num dollar percnt lpar rpar ast plus comma period sol colon semi equals \
+    quest commat lsqb bsol rsqb Hat lowbar grave lcub verbar vert rcub";
+/// Names of the Latin letters.
+const LATIN: usize = 96;
+/// What the names behind those stand for.
+const OTHERS: &[u8; BARE + 29] = b"&<>\"&<>\"\xa9\xae'\t\n!#$%()*+,./:;=?@[\\]^_`{||}";
+/// Those of them that may stand without a semicolon.
+const BARE: usize = 10;
 
 /// What U+0080 to U+009F stand for: windows-1252, because old pages meant it (HTML §13.2.5.84).
 const WINDOWS: [u16; 32] = [
@@ -198,17 +163,14 @@ fn named(name: &[u8], closed: bool) -> Option<char> {
     if name.is_empty() {
         return None;
     }
-    let listed = |list: &[(&str, u8)]| {
-        let found = list.iter().find(|(known, _)| known.as_bytes() == name);
-        found.map(|(_, letter)| char::from(*letter))
-    };
-    let latin = || {
-        let at = LATIN.split(' ').position(|known| known.as_bytes() == name);
-        at.and_then(|at| char::from_u32(0xa0 + at as u32))
-    };
-    listed(BARE)
-        .or_else(latin)
-        .or_else(|| listed(CLOSED).filter(|_| closed))
+    let at = word_at(NAMES, name, |known, name| known == name)?;
+    match at.checked_sub(LATIN) {
+        None => char::from_u32(0xa0 + at as u32),
+        Some(at) => OTHERS
+            .get(at)
+            .filter(|_| closed || at < BARE)
+            .map(|letter| char::from(*letter)),
+    }
 }
 
 #[cfg(test)]
@@ -217,8 +179,12 @@ mod tests {
 
     #[test]
     fn every_latin_letter_has_its_place() {
-        assert_eq!(LATIN.split(' ').count(), 96);
-        assert!(LATIN.split(' ').all(|name| name.len() <= LONGEST));
+        assert_eq!(NAMES.split(' ').count(), LATIN + OTHERS.len());
+        assert!(NAMES.split(' ').all(|name| name.len() <= LONGEST));
+        assert_eq!(NAMES.split(' ').nth(LATIN), Some("amp"));
+        assert_eq!(named(b"REG", false), Some('\u{ae}'));
+        assert_eq!(named(b"apos", false), None);
+        assert_eq!(named(b"rcub", true), Some('}'));
         assert_eq!(named(b"eacute", false), Some('é'));
         assert_eq!(named(b"yuml", true), Some('ÿ'));
     }

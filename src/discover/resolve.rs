@@ -3,11 +3,12 @@
 use super::link::Link;
 use crate::fetch::{Url, UrlError};
 
-impl Link<'_> {
+impl<'t> Link<'t> {
     /// The URL that this link of `page` leads to, written into `out`: joined with the page's base
     /// if it has one, spaces and non-ASCII letters percent-encoded, fragments dropped.
     ///
-    /// With a base, half of `out` is needed for it. Work: one pass over each of the texts.
+    /// With a base, half of `out` is needed for it. A link to a path of the page's own server stays
+    /// where it is, as a rule. Work: one pass over each of the texts.
     ///
     /// ```
     /// use dunlin::discover::{Link, LinkKind};
@@ -29,9 +30,15 @@ impl Link<'_> {
     ///
     /// # Errors
     /// It is no http or https URL, or does not fit.
-    pub fn resolve<'o>(&self, page: &Url<'_>, out: &'o mut [u8]) -> Result<Url<'o>, UrlError> {
+    pub fn resolve<'o>(&self, page: &Url<'o>, out: &'o mut [u8]) -> Result<Url<'o>, UrlError>
+    where
+        't: 'o,
+    {
         let Some(base) = self.base else {
-            return page.join(self.href, out);
+            return match page.at_path(self.href) {
+                Some(url) => Ok(url),
+                None => page.join(self.href, out),
+            };
         };
         let half = out.len() / 2;
         let (first, second) = out.split_at_mut_checked(half).ok_or(UrlError::TooLong)?;

@@ -2,6 +2,7 @@
 
 use super::reference::Reference;
 use super::word::Word;
+use crate::fetch::ascii::{same, word_at};
 use crate::fetch::robots::Directives;
 
 /// Elements that mean something to us.
@@ -59,7 +60,7 @@ const BEGINNINGS: [u32; 2] = {
 
 /// Is a text this word, in either case?
 fn is_word(word: &str, text: &[u8]) -> bool {
-    word.len() == text.len() && text.eq_ignore_ascii_case(word.as_bytes())
+    word.len() == text.len() && same(text, word.as_bytes())
 }
 
 impl Element {
@@ -117,13 +118,8 @@ pub(super) enum Attribute {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Relations(u8);
 
-const RELATIONS: &[(&str, u8)] = &[
-    ("nofollow", Relations::NOFOLLOW),
-    ("canonical", Relations::CANONICAL),
-    ("next", Relations::NEXT),
-    ("alternate", Relations::ALTERNATE),
-    ("stylesheet", Relations::STYLESHEET),
-];
+/// Their names, from the lowest bit on.
+const RELATIONS: &str = "nofollow canonical next alternate stylesheet";
 
 impl Relations {
     pub(super) const NOFOLLOW: u8 = 1;
@@ -264,13 +260,12 @@ impl HtmlTag {
         let word = self.word.text();
         match self.attribute {
             Attribute::Rel => {
-                let known = RELATIONS.iter().find(|(known, _)| known.as_bytes() == word);
-                self.relations.0 |= known.map_or(0, |(_, bit)| *bit);
+                let known = word_at(RELATIONS, word, same);
+                self.relations.0 |= known.map_or(0, |at| 1 << at);
             }
             Attribute::Content => self.directives = self.directives.and(Directives::of(word)),
             Attribute::Name if !word.is_empty() => {
-                self.is_for_robots |=
-                    word == b"robots" || word.eq_ignore_ascii_case(agent.as_bytes());
+                self.is_for_robots |= word == b"robots" || same(word, agent.as_bytes());
             }
             Attribute::Type => self.media = Media::of(&self.word),
             _ => {}

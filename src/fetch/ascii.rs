@@ -12,6 +12,14 @@ pub(crate) fn trimmed(text: &[u8]) -> &[u8] {
     text.trim_ascii()
 }
 
+/// Which of these words, which have a space between them, a text is; `same` says whether it is one.
+#[cfg(feature = "discover")]
+#[inline(never)]
+pub(crate) fn word_at(words: &str, text: &[u8], same: fn(&[u8], &[u8]) -> bool) -> Option<usize> {
+    let mut words = words.as_bytes().split(|byte| *byte == b' ');
+    words.position(|word| same(word, text))
+}
+
 /// Where a byte stands first. Four are looked at together, and sixteen in long texts: almost all are
 /// others.
 #[cfg(feature = "discover")]

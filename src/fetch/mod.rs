@@ -150,5 +150,5 @@ pub use select::Select;
 pub(crate) use tee::Tee;
 pub use url::{Scheme, Url, UrlError, UrlHost};
 #[cfg(feature = "discover")]
-pub(crate) use url_digest::keyed_digest_of_directory;
+pub(crate) use url_digest::{ServerDigest, keyed_digest_of_directory};
 pub use validator::{Etag, RetryAfter};

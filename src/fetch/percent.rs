@@ -23,12 +23,6 @@ impl<'a> Canonical<'a> {
     pub(crate) const fn new(text: &'a [u8]) -> Self {
         Self { text, slash: false }
     }
-
-    /// Is the text itself what is to come? As a rule it is.
-    #[cfg(feature = "discover")]
-    pub(crate) fn is_plain(&self) -> bool {
-        !self.slash && kinds_of(self.text) & (ILLEGAL | PERCENT) == 0
-    }
 }
 
 impl Iterator for Canonical<'_> {
@@ -104,6 +98,9 @@ pub(crate) const QUESTION: u8 = 16;
 pub(crate) const HASH: u8 = 32;
 /// What ends the name of a parameter.
 pub(crate) const EQUALS: u8 = 64;
+/// Nobody has looked what a text holds.
+#[cfg(feature = "discover")]
+pub(crate) const UNREAD: u8 = 128;
 
 /// Which of them a text may hold. One look at each octet says what need not be looked for: as a
 /// rule, any of them.

@@ -10,6 +10,8 @@ use core::{fmt, hash};
 
 use super::address::{parse_ipv4, parse_ipv6};
 use super::number::{Decimal, decimal};
+#[cfg(feature = "discover")]
+use super::percent::UNREAD;
 use super::percent::{
     COLON, Canonical, DOT, HASH, ILLEGAL, PERCENT, QUESTION, encoded, is_legal, kinds_of,
 };
@@ -122,6 +124,9 @@ pub struct Url<'a> {
     /// The host as it was written, with the brackets of an IPv6 literal.
     host_text: &'a str,
     port: u16,
+    /// Kinds of octets that the target may hold, or [`UNREAD`].
+    #[cfg(feature = "discover")]
+    kinds: u8,
     /// May be empty or start with `?`: then a `/` belongs before it.
     target: &'a str,
 }
@@ -161,7 +166,31 @@ impl<'a> Url<'a> {
             host: parse_host(host_text).ok_or(UrlError::Host)?,
             host_text,
             port,
+            #[cfg(feature = "discover")]
+            kinds: UNREAD,
             target,
+        })
+    }
+
+    /// What a reference means that leads to a path of this URL's own server, and stands there as
+    /// URLs are written: nothing of it has to be copied. As a rule, links are such.
+    #[cfg(feature = "discover")]
+    pub(crate) fn at_path<'o>(&self, reference: &'o [u8]) -> Option<Url<'o>>
+    where
+        'a: 'o,
+    {
+        let kinds = kinds_of(reference);
+        let is_plain = kinds & (ILLEGAL | PERCENT | HASH) == 0
+            && (kinds & DOT == 0 || !has_dot_segment(reference));
+        let target = match reference {
+            [b'/', b'/', ..] => return None,
+            [b'/', ..] if is_plain => core::str::from_utf8(reference).ok()?,
+            _ => return None,
+        };
+        Some(Url {
+            kinds,
+            target,
+            ..*self
         })
     }
 
@@ -208,9 +237,41 @@ impl<'a> Url<'a> {
                 UrlHost::Address(address) => UrlHost::Address(address),
             },
             host_text,
+            #[cfg(feature = "discover")]
+            kinds: UNREAD,
             target: text.get(target..).ok_or(UrlError::Host)?,
             ..*self
         })
+    }
+
+    /// The path, and the query behind it, without its `?`.
+    #[cfg(feature = "discover")]
+    #[inline(never)] // Once for all callers.
+    pub(crate) fn split_target(&self) -> (&'a [u8], &'a [u8]) {
+        let target = self.path_and_query().as_bytes();
+        if self.kinds & (QUESTION | UNREAD) == 0 {
+            return (target, &[]);
+        }
+        let end = super::ascii::find(target, b'?').unwrap_or(target.len());
+        let (path, query) = target.split_at_checked(end).unwrap_or_default();
+        (path, query.get(1..).unwrap_or_default())
+    }
+
+    /// Kinds of octets that the target may hold.
+    #[cfg(feature = "discover")]
+    pub(crate) fn kinds(&self) -> u8 {
+        match self.kinds {
+            UNREAD => kinds_of(self.target.as_bytes()),
+            kinds => kinds,
+        }
+    }
+
+    /// Was it made from that URL by another path? Then it is on the same server.
+    #[cfg(feature = "discover")]
+    pub(crate) fn is_made_from(&self, other: &Url<'_>) -> bool {
+        core::ptr::eq(self.host_text, other.host_text)
+            && self.scheme == other.scheme
+            && self.port == other.port
     }
 
     /// Where the target begins, if the reference leads to this URL's own server.
@@ -351,6 +412,10 @@ impl<'a> Url<'a> {
     }
 
     fn same_host(&self, other: &Url<'_>) -> bool {
+        #[cfg(feature = "discover")]
+        if self.is_made_from(other) {
+            return true;
+        }
         match (self.host, other.host) {
             (UrlHost::Name(_), UrlHost::Name(_)) => same(self.name_bytes(), other.name_bytes()),
             (UrlHost::Address(a), UrlHost::Address(b)) => a == b,

@@ -4,15 +4,40 @@
 
 use core::net::IpAddr;
 
+use super::percent::{ILLEGAL, PERCENT};
 use super::{Url, UrlHost};
 
 impl Url<'_> {
     /// The same for URLs that are equal by meaning. Under a key that others do not have, nobody can
     /// make up a URL that is taken for another.
     pub fn keyed_digest(&self, key: &[u8; 16]) -> u32 {
-        let mut hasher = HalfSipHasher::of_server(self, key, self.scheme() as u8);
-        let canonical = self.canonical();
-        if canonical.is_plain() {
+        ServerDigest::new(self, key).of(self)
+    }
+
+    /// The same for a part of what this URL's server has, by the part's own name.
+    pub(crate) fn keyed_digest_of_part(&self, key: &[u8; 16], part: &[u8], mark: bool) -> u32 {
+        let mut hasher = HalfSipHasher::of_server(self, key, 2 + u8::from(mark));
+        hasher.take(b"/");
+        hasher.take(part);
+        hasher.finish()
+    }
+}
+
+/// What the digests of all URLs of one server begin with.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerDigest(HalfSipHasher);
+
+impl ServerDigest {
+    /// Of the server that a URL is on, by its scheme.
+    pub(crate) fn new(url: &Url<'_>, key: &[u8; 16]) -> Self {
+        Self(HalfSipHasher::of_server(url, key, url.scheme() as u8))
+    }
+
+    /// The digest of a URL of that server.
+    pub(crate) fn of(&self, url: &Url<'_>) -> u32 {
+        let mut hasher = self.0.clone();
+        let canonical = url.canonical();
+        if !canonical.slash && url.kinds() & (ILLEGAL | PERCENT) == 0 {
             hasher.take(canonical.text);
             return hasher.finish();
         }
@@ -22,14 +47,6 @@ impl Url<'_> {
             hasher.take(if high > 0 { &[0xff] } else { &[] });
             hasher.take(&[low]);
         }
-        hasher.finish()
-    }
-
-    /// The same for a part of what this URL's server has, by the part's own name.
-    pub(crate) fn keyed_digest_of_part(&self, key: &[u8; 16], part: &str, mark: bool) -> u32 {
-        let mut hasher = HalfSipHasher::of_server(self, key, 2 + u8::from(mark));
-        hasher.take(b"/");
-        hasher.take(part.as_bytes());
         hasher.finish()
     }
 }
@@ -44,6 +61,7 @@ pub(crate) fn keyed_digest_of_directory(host: u16, directory: &[u8], key: &[u8; 
 }
 
 /// Takes bytes in any pieces.
+#[derive(Clone, Debug)]
 struct HalfSipHasher {
     state: [u32; 4],
     /// Bytes that wait for the rest of their word, as the highest of it.
@@ -76,19 +94,16 @@ impl HalfSipHasher {
             UrlHost::Address(IpAddr::V6(address)) => Some(address),
         };
         hasher.take(&[low, high, kind, address.is_some().into()]);
-        let name = url.name_bytes();
         match address {
             Some(address) => hasher.take(&address.octets()),
-            None if name.iter().any(u8::is_ascii_uppercase) => {
-                let letters = name.iter().map(u8::to_ascii_lowercase);
-                letters.for_each(|letter| hasher.push(letter));
+            None => {
+                let letters = url.name_bytes().iter().map(u8::to_ascii_lowercase);
+                letters.for_each(|letter| hasher.take(&[letter]));
             }
-            None => hasher.take(name),
         }
         // To the end of a word, from where on it is faster.
-        while !hasher.length.is_multiple_of(4) {
-            hasher.push(0);
-        }
+        let rest = hasher.length.wrapping_neg() % 4;
+        hasher.take([0; 3].get(..rest).unwrap_or_default());
         hasher
     }
 

@@ -167,6 +167,70 @@ impl<'a> Setup<'a> {
         self.found.url(index)
     }
 
+    /// What a URL is known by; `None` if it is none.
+    #[cfg(feature = "discover")]
+    #[inline(never)] // Once for all callers.
+    pub(super) fn digest_of(&self, url: &str) -> Option<u32> {
+        let url = Url::parse(url).ok()?;
+        Some(crate::discover::digest(&url, &self.config.key))
+    }
+
+    /// The host of a page that was found, and not listed. Work: a read of flash, and the hosts.
+    #[cfg(feature = "discover")]
+    pub(super) fn found_host(&self, index: usize) -> Option<u16> {
+        let url = self.found_url(index)?;
+        self.host_of(&Url::parse(&url).ok()?)
+    }
+
+    /// A found page, which is at this URL, with its host.
+    #[cfg(feature = "discover")]
+    pub(super) fn with_host_of(&self, page: Page<'a>, url: &str) -> Page<'a> {
+        let host = Url::parse(url).ok().and_then(|url| self.host_of(&url));
+        Page {
+            host: host.unwrap_or(page.host),
+            ..page
+        }
+    }
+
+    /// The host of a found page, and where its URL's text is.
+    #[cfg(feature = "discover")]
+    pub(super) fn text_at(&self, index: usize) -> Option<(u16, u32)> {
+        Some((self.found_host(index)?, self.found.text_at(index)?))
+    }
+
+    /// The host of any page; that of a found one takes as long as [`Self::found_host`].
+    pub(super) fn host_of_page(&self, index: usize) -> Option<u16> {
+        #[cfg(feature = "discover")]
+        if !self.found.is_listed(index) {
+            return self.found_host(index);
+        }
+        self.page(index).ok().map(|page| page.host)
+    }
+
+    /// Numbers of the found pages on a host. Work: the places, and a read of flash for one of eight
+    /// or more.
+    #[cfg(feature = "discover")]
+    pub(super) fn found_on_host(&self, host: u16) -> impl Iterator<Item = usize> {
+        let maybe = self.found.maybe_on_host(host);
+        maybe.filter(move |place| self.is_found_on(*place, host))
+    }
+
+    /// Is a found page on the host of this number? Work: a read of flash.
+    #[cfg(feature = "discover")]
+    #[inline(never)] // Out of what looks at all pages.
+    pub(super) fn is_found_on(&self, place: usize, host: u16) -> bool {
+        let text = self.found_url(place);
+        let Some(url) = text.as_ref().and_then(|text| Url::parse(text).ok()) else {
+            return false;
+        };
+        if self.found.is_found(host) {
+            return self.found.is_on_host(host, &url);
+        }
+        let first = self.image.host(host.into());
+        let page = first.and_then(|host| self.image.page(host.first_page.into()));
+        page.is_ok_and(|page| is_at(page.url, &url))
+    }
+
     /// Numbers that pages may have.
     #[inline(always)] // As if the image were asked.
     pub(super) fn page_places(&self) -> usize {
@@ -209,17 +273,32 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// The numbers of a host's pages, those that were added included.
+    /// The numbers of a host's pages, those that were added or found included.
     pub(super) fn every_page_of(&self, host: u16) -> impl Iterator<Item = usize> {
+        let named = self.named_pages_of(host);
+        #[cfg(feature = "discover")]
+        let named = named.chain(self.found_on_host(host));
+        named
+    }
+
+    /// The same, and with them some of the pages that were found on other hosts: no URL is read.
+    #[cfg(feature = "hints")]
+    pub(super) fn likely_pages_of(&self, host: u16) -> impl Iterator<Item = usize> {
+        let named = self.named_pages_of(host);
+        #[cfg(feature = "discover")]
+        let named = named.chain(self.found.maybe_on_host(host));
+        named
+    }
+
+    /// Those that somebody has named, in the list or since.
+    pub(super) fn named_pages_of(&self, host: u16) -> impl Iterator<Item = usize> {
         let listed = self.pages_of(host);
         #[cfg(feature = "additions")]
         let listed = listed
             .filter(|index| self.additions.page(*index).is_none())
             .chain(self.additions.on_host(host));
         #[cfg(feature = "discover")]
-        let listed = listed
-            .filter(|index| self.found.is_listed(*index))
-            .chain(self.found.on_host(host));
+        let listed = listed.filter(|index| self.found.is_listed(*index));
         listed
     }
 

@@ -88,7 +88,7 @@ impl<'u> Judges<'u> {
         let memory = known.origins.hosts.get(usize::from(host));
         let all = memory.is_none_or(|host| host.robots(scheme).access(now) == Access::Unknown);
         let others = setup
-            .every_page_of(host)
+            .named_pages_of(host)
             .filter(|index| Some(*index) != first);
         for index in others {
             let page = known.pages.get(index);

@@ -1,6 +1,7 @@
 //! Importance by the URL alone (Cho §2.2, IL): front pages, short paths.
 
 use crate::fetch::Url;
+use crate::fetch::ascii::{same, word_at};
 
 /// What a level of the path divides importance by.
 const LEVEL: f32 = 0.7;
@@ -25,10 +26,10 @@ const MOST: usize = 8;
 /// # Ok::<(), dunlin::fetch::UrlError>(())
 /// ```
 pub fn location(url: &Url<'_>) -> f32 {
-    let target = url.path_and_query();
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let is_level = |segment: &&str| !segment.is_empty() && !is_front(segment);
-    let levels = path.split('/').filter(is_level).count().min(MOST);
+    let (path, query) = url.split_target();
+    let is_level = |segment: &&[u8]| !segment.is_empty() && !is_front(segment);
+    let segments = path.split(|byte| *byte == b'/');
+    let levels = segments.filter(is_level).count().min(MOST);
     let levels = (0..levels).fold(1.0, |so_far, _| so_far * LEVEL);
     if query.is_empty() {
         levels
@@ -37,9 +38,15 @@ pub fn location(url: &Url<'_>) -> f32 {
     }
 }
 
-fn is_front(segment: &str) -> bool {
-    let name = segment.split('.').next().unwrap_or_default();
-    ["home", "index", "default"]
-        .iter()
-        .any(|front| name.eq_ignore_ascii_case(front))
+fn is_front(segment: &[u8]) -> bool {
+    // As a rule, the first letter says that it is not.
+    if !matches!(
+        segment.first().map(u8::to_ascii_lowercase),
+        Some(b'h' | b'i' | b'd')
+    ) {
+        return false;
+    }
+    let end = segment.iter().position(|byte| *byte == b'.');
+    let name = segment.get(..end.unwrap_or(segment.len()));
+    name.is_some_and(|name| word_at("home index default", name, same).is_some())
 }

@@ -13,21 +13,6 @@ use super::row::{Limit, Row};
 /// The room of what reads sitemaps and feeds.
 const FEED: &str = "M4F · feed";
 
-/// Rows whose limits are missed, and what they have to keep until they no longer are: a little more
-/// than was measured. Their limits stay in the table as they are.
-pub const MISSED: [(&str, f64); 2] = [(NEW_LINKS, 29.0), (PAGE, 17.0)];
-const NEW_LINKS: &str = "links of a page, a byte beyond the fingerprint";
-const PAGE: &str = "a page, besides what the scheduler knows";
-
-/// Puts what was reached in the place of limits that are missed.
-pub fn hold_missed(rows: &mut [Row]) {
-    for row in rows {
-        if let Some((_, reached)) = MISSED.iter().find(|(what, _)| *what == row.what) {
-            row.limit = Limit::Most(*reached);
-        }
-    }
-}
-
 /// What discovery costs a device, as rows of the page.
 pub fn rows(install: bool) -> Result<Vec<Row>> {
     let mut rows = instructions(install)?;
@@ -53,7 +38,12 @@ pub fn memory() -> [Row; 2] {
     let page = size_of::<Account>() + size_of::<u16>() + size_of::<FoundPage>();
     [
         row("a candidate", candidate, "bytes", Limit::Most(16.0)),
-        row(PAGE, page as f64, "bytes", Limit::Most(14.0)),
+        row(
+            "a page, besides what the scheduler knows",
+            page as f64,
+            "bytes",
+            Limit::Most(14.0),
+        ),
     ]
 }
 
@@ -67,7 +57,11 @@ pub fn instructions(install: bool) -> Result<Vec<Row>> {
         found.map(|count| count.each)
     };
     let instructions = [
-        (NEW_LINKS, "discover: links, per byte", Limit::Most(25.0)),
+        (
+            "links of a page, a byte beyond the fingerprint",
+            "discover: links, per byte",
+            Limit::Most(25.0),
+        ),
         (
             "the same where all of them are known",
             "discover: links that are known, per byte",
@@ -135,19 +129,5 @@ fn row(what: &str, ours: f64, unit: &str, limit: Limit) -> Row {
         other: None,
         limit,
         place: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_missed_is_held_to_what_was_reached() {
-        let mut rows = memory();
-        hold_missed(&mut rows);
-        let [candidate, page] = rows;
-        assert_eq!(candidate.limit, Limit::Most(16.0));
-        assert!(matches!(page.limit, Limit::Most(most) if most > 14.0));
     }
 }

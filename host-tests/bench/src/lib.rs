@@ -186,7 +186,7 @@ pub fn beside_peers() -> Result<()> {
 }
 
 /// Measures what finding pages takes in instructions and in memory, prints it, and holds each figure
-/// to its limit, or to what was reached where that is missed.
+/// to its limit.
 ///
 /// # Errors
 /// It cannot be measured, or exceeds what it has to keep.
@@ -195,7 +195,6 @@ pub fn finding(install: bool) -> Result<()> {
     let mut rows = discovery::instructions(install)?;
     rows.extend(discovery::memory());
     beside_bar(|| print!("{}", table(&rows, &[])));
-    discovery::hold_missed(&mut rows);
     within_limits(&rows)
 }
 

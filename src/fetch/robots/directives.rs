@@ -1,6 +1,7 @@
 //! What a page asks of robots that have read it: `meta` elements and `X-Robots-Tag`.
 
 use super::product_token;
+use crate::fetch::ascii::{same, trimmed};
 
 /// What a page does not want. Nothing, by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,14 +43,14 @@ impl Directives {
         let mut said = Self::default();
         let mut is_ours = true;
         for part in value.split(|byte| *byte == b',') {
-            let mut word = part.trim_ascii();
+            let mut word = trimmed(part);
             let colon = word.iter().position(|byte| *byte == b':');
             if let Some((name, rest)) = colon.and_then(|colon| word.split_at_checked(colon)) {
                 // The date of `unavailable_after` has colons, too, and commas.
                 if is_name(name) {
                     is_ours = AgentName::of(name) == agent;
                 }
-                word = rest.get(1..).unwrap_or_default().trim_ascii();
+                word = trimmed(rest.get(1..).unwrap_or_default());
             }
             if is_ours {
                 said = said.and(Self::of(word));
@@ -60,7 +61,7 @@ impl Directives {
 
     /// What one word asks for.
     pub(crate) fn of(word: &[u8]) -> Self {
-        let is = |known: &[u8]| word.eq_ignore_ascii_case(known);
+        let is = |known: &[u8]| same(word, known);
         let none = is(b"none");
         Self {
             noindex: none || is(b"noindex"),
@@ -79,9 +80,7 @@ const WITH_VALUE: [&[u8]; 4] = [
 
 /// May it be the name of an agent?
 fn is_name(name: &[u8]) -> bool {
-    let has_value = WITH_VALUE
-        .iter()
-        .any(|known| name.eq_ignore_ascii_case(known));
+    let has_value = WITH_VALUE.iter().any(|known| same(name, known));
     !has_value && !name.contains(&b' ')
 }
 

@@ -32,6 +32,7 @@ fn packed(income: f32) -> u16 {
 }
 
 /// What a page had earned, by what was kept.
+#[inline(never)] // Once for all callers.
 pub(super) fn income(value: u32) -> f32 {
     let kept = (value >> 16) as u16;
     if kept & FINE != 0 {

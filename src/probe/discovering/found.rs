@@ -36,22 +36,25 @@ pub(super) enum Kind {
     Sitemap,
 }
 
-/// One place of the collection: 6 bytes.
+/// One place of the collection: 4 bytes.
+///
+/// | bits | what |
+/// |---|---|
+/// | 19 | where its URL's text is, in words of four bytes |
+/// | 1 | the log does not know what is here |
+/// | 3 | what is here: a [`Kind`] |
+/// | 6 | what its URL and its words take from its worth: three bits of an exponent, three of a fraction |
+/// | 3 | the lowest of its host's number: who looks for a host's pages reads fewer URLs |
+///
+/// All are 0 at first: tables of zeros are not part of an image.
 #[derive(Debug)]
-pub struct FoundPage {
-    /// The lowest 20 bits say where its URL's text is, in words of four bytes; above them are
-    /// [`UNSAVED`] and what is here.
-    bits: Cell<[u8; 3]>,
-    /// What its URL and its words take from its worth, in 255ths. Nothing at first: tables of zeros
-    /// are not part of an image.
-    lacks: Cell<u8>,
-    pub(super) host: Cell<u16>,
-}
+pub struct FoundPage(Cell<u32>);
 
-/// Bits of where a text is.
-const TEXT: u32 = 20;
-/// The log does not know what is here.
-const UNSAVED: u32 = 1 << TEXT;
+const TEXT: u32 = FoundPage::MOST_TEXT - 1;
+const UNSAVED: u32 = TEXT + 1;
+const KIND: u32 = 0b111 << 20;
+const LACKS: u32 = 0b11_1111 << 23;
+const HOST: u32 = 0b111 << 29;
 
 impl FoundPage {
     /// Nothing was found yet: to be repeated in an array.
@@ -59,37 +62,32 @@ impl FoundPage {
         clippy::declare_interior_mutable_const,
         reason = "each use is meant to be a place of its own"
     )]
-    pub const NEW: Self = Self {
-        bits: Cell::new([0; 3]),
-        lacks: Cell::new(0),
-        host: Cell::new(0),
-    };
-    /// Texts lie below it, in words of four bytes: 4 MiB.
-    pub const MOST_TEXT: u32 = 1 << TEXT;
+    pub const NEW: Self = Self(Cell::new(0));
+    /// Texts lie below it, in words of four bytes: 2 MiB.
+    pub const MOST_TEXT: u32 = 1 << 19;
 
-    fn bits(&self) -> u32 {
-        let [low, middle, high] = self.bits.get();
-        u32::from_le_bytes([low, middle, high, 0])
+    fn get(&self, part: u32) -> u32 {
+        (self.0.get() & part) >> part.trailing_zeros()
     }
 
-    /// Sets the bits of a mask.
-    fn set_bits(&self, mask: u32, bits: u32) {
-        let [low, middle, high, _] = (self.bits() & !mask | bits & mask).to_le_bytes();
-        self.bits.set([low, middle, high]);
+    /// Sets the bits of a part.
+    fn set(&self, part: u32, bits: u32) {
+        let bits = bits << part.trailing_zeros() & part;
+        self.0.set(self.0.get() & !part | bits);
     }
 
     /// Where its URL's text is, in words of four bytes.
     pub(super) fn text(&self) -> u32 {
-        self.bits() & (Self::MOST_TEXT - 1)
+        self.get(TEXT)
     }
 
     /// It is there now, below [`Self::MOST_TEXT`].
     pub(super) fn set_text(&self, at: u32) {
-        self.set_bits(Self::MOST_TEXT - 1, at);
+        self.set(TEXT, at);
     }
 
     pub(super) fn kind(&self) -> Kind {
-        match self.bits() >> (TEXT + 1) {
+        match self.get(KIND) {
             0 => Kind::Listed,
             1 => Kind::Free,
             2 => Kind::Kept,
@@ -99,33 +97,51 @@ impl FoundPage {
     }
 
     pub(super) fn set_kind(&self, kind: Kind) {
-        self.set_bits(0b111 << (TEXT + 1), (kind as u32) << (TEXT + 1));
+        self.set(KIND, kind as u32);
     }
 
     /// Does the log not know what is here?
     pub(super) fn is_unsaved(&self) -> bool {
-        self.bits() & UNSAVED != 0
+        self.get(UNSAVED) != 0
     }
 
     pub(super) fn set_unsaved(&self, unsaved: bool) {
-        self.set_bits(UNSAVED, if unsaved { UNSAVED } else { 0 });
+        self.set(UNSAVED, unsaved.into());
     }
 
     /// What its URL and its words make of it, 1 at most.
     pub(super) fn worth(&self) -> f32 {
-        f32::from(u8::MAX - self.lacks.get()) / 255.0
+        f32::from_bits(ONE - (self.get(LACKS) << STEP))
     }
 
-    /// Sets what its URL is worth, never less than one step.
+    /// Sets what its URL is worth: to a sixteenth of that, and no less than a 227th.
     pub(super) fn set_worth(&self, worth: f32) {
-        let steps = (worth * 255.0 + 0.5).clamp(1.0, 255.0) as u8;
-        self.lacks.set(u8::MAX - steps);
+        let half = 1 << (STEP - 1);
+        let lacks = (ONE + half).saturating_sub(worth.to_bits()) >> STEP;
+        self.set(LACKS, lacks.min(LACKS >> LACKS.trailing_zeros()));
+    }
+
+    /// May it be a page of this host?
+    fn may_be_on(&self, host: u16) -> bool {
+        self.get(HOST) == u32::from(host) & (HOST >> HOST.trailing_zeros())
+    }
+
+    /// It is a page of this host.
+    pub(super) fn set_host(&self, host: u16) {
+        self.set(HOST, host.into());
     }
 }
+
+/// 1, and how far apart what pages are worth is, as bits of their numbers.
+const ONE: u32 = 1.0_f32.to_bits();
+const STEP: u32 = f32::MANTISSA_DIGITS - 1 - 3;
 
 /// Room for a host that is not in the list.
 #[derive(Debug)]
 pub struct FoundHost(RefCell<heapless::String<LONGEST_ROOT>>);
+
+/// The host of a found page, where nobody has read its URL.
+const NOT_SAID: u16 = u16::MAX;
 
 /// The longest `http://HOST:PORT/` of a host that is not in the list.
 const LONGEST_ROOT: usize = 96;
@@ -215,11 +231,13 @@ impl<'a> Found<'a> {
         self.pages.len()
     }
 
+    #[inline(never)] // Once for all callers.
     pub(super) fn kind(&self, place: usize) -> Kind {
         self.pages.get(place).map_or(Kind::Listed, FoundPage::kind)
     }
 
-    /// The page at a place, but for its URL; `None` if the image has it.
+    /// The page at a place, but for its URL and its host, which its URL tells; `None` if the image
+    /// has it.
     pub(in crate::probe) fn page(&self, place: usize) -> Option<Result<Page<'a>, ImageError>> {
         let page = self.pages.get(place)?;
         match page.kind() {
@@ -229,7 +247,7 @@ impl<'a> Found<'a> {
                 index: place as u32,
             })),
             Kind::Kept | Kind::Scout | Kind::Sitemap => Some(Ok(Page {
-                host: page.host.get(),
+                host: NOT_SAID,
                 url: "",
                 weight: 1.0,
                 rate: None,
@@ -261,6 +279,11 @@ impl<'a> Found<'a> {
         Some(url)
     }
 
+    /// Where the text of a page's URL is, as a word of the log.
+    pub(in crate::probe) fn text_at(&self, place: usize) -> Option<u32> {
+        self.pages.get(place).map(FoundPage::text)
+    }
+
     /// What stands beside the URL whose text is at this word of the log.
     pub(super) fn value(&self, at: u32) -> Option<u32> {
         let mut bytes = [0xff; TEXT_BYTES];
@@ -268,13 +291,16 @@ impl<'a> Found<'a> {
         Text::read(&bytes).filter(|_| read).map(|text| text.value)
     }
 
-    /// Numbers of the found pages on a host. Work: the places.
-    pub(in crate::probe) fn on_host(&self, host: u16) -> impl Iterator<Item = usize> + use<'a> {
+    /// Numbers of the found pages that may be on a host: those that are, and of others one of
+    /// eight. Work: the places.
+    pub(in crate::probe) fn maybe_on_host(
+        &self,
+        host: u16,
+    ) -> impl Iterator<Item = usize> + use<'a> {
         let places = self.pages.iter().enumerate();
         places
             .filter(move |(_, page)| {
-                let kind = page.kind();
-                page.host.get() == host && !matches!(kind, Kind::Listed | Kind::Free)
+                page.may_be_on(host) && !matches!(page.kind(), Kind::Listed | Kind::Free)
             })
             .map(|(place, _)| place)
     }
@@ -282,6 +308,13 @@ impl<'a> Found<'a> {
     /// Is a page of the list still where the list has it?
     pub(in crate::probe) fn is_listed(&self, place: usize) -> bool {
         self.kind(place) == Kind::Listed
+    }
+
+    /// Is a URL on a found host of this number?
+    pub(in crate::probe) fn is_on_host(&self, host: u16, url: &Url<'_>) -> bool {
+        let at = host.checked_sub(self.listed_hosts).map(usize::from);
+        at.and_then(|at| self.hosts.get(at))
+            .is_some_and(|host| host.is(url))
     }
 
     /// The number of a host that is not in the list. Work: the hosts that were found.
@@ -332,6 +365,84 @@ impl<'a> Found<'a> {
         let mut hosts = self.hosts.iter().rev();
         if let Some(host) = hosts.find(|host| !host.0.borrow().is_empty()) {
             host.0.borrow_mut().clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use crate::catalog::Config;
+    use crate::image::{Image, build};
+    use crate::probe::setup::Setup;
+    use std::vec::Vec;
+
+    #[test]
+    fn a_page_is_on_its_own_host_and_on_none_whose_number_ends_alike() {
+        let bytes = build(&Config::new("dunlin/0.1"), &[], &[], &[], &[]);
+        let image = Image::parse(&bytes).expect("an image of our own");
+        let pages = [FoundPage::NEW, FoundPage::NEW];
+        let hosts = [const { FoundHost::NEW }; 10];
+        let mut setup = Setup::new(image, false).expect("a good configuration");
+        setup.found = Found {
+            pages: &pages,
+            hosts: &hosts,
+            ..Found::NONE
+        };
+        for number in 0..10 {
+            let url = std::format!("http://h{number}.test/");
+            let url = Url::parse(&url).expect("a URL");
+            assert_eq!(setup.found.add_host(&url), Some(number));
+        }
+        // What a sitemap's URL is needs no flash.
+        let [_, page] = &pages;
+        page.set_kind(Kind::Sitemap);
+        page.set_host(1);
+        let url = setup
+            .found
+            .sitemap
+            .borrow_mut()
+            .push_str("http://h1.test/a");
+        url.expect("there is room");
+        assert_eq!(setup.found_host(1), Some(1));
+        let on_host = |host| setup.found_on_host(host).collect::<Vec<_>>();
+        assert_eq!(on_host(1), [1]);
+        assert_eq!(setup.found.maybe_on_host(9).collect::<Vec<_>>(), [1]);
+        assert_eq!((on_host(0), on_host(9)), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn what_a_place_holds_is_told_apart() {
+        let page = FoundPage::NEW;
+        assert_eq!((page.kind(), page.worth()), (Kind::Listed, 1.0));
+        let kinds = [
+            Kind::Listed,
+            Kind::Free,
+            Kind::Kept,
+            Kind::Scout,
+            Kind::Sitemap,
+        ];
+        for step in 0_u32..2_000 {
+            let text = step.wrapping_mul(0x9e37_79b1) % FoundPage::MOST_TEXT;
+            let kind = kinds[step as usize % kinds.len()];
+            let worth = 0.996_f32.powi(step as i32).max(1.0 / 227.0);
+            let host = step.wrapping_mul(7) as u16;
+            page.set_text(text);
+            page.set_kind(kind);
+            page.set_unsaved(step % 3 == 0);
+            page.set_worth(worth);
+            page.set_host(host);
+            assert_eq!((page.text(), page.kind()), (text, kind));
+            assert_eq!(page.is_unsaved(), step % 3 == 0);
+            let error = (page.worth() / worth - 1.0).abs();
+            assert!(error <= 1.0 / 16.0, "{worth}: {}", page.worth());
+            assert!(page.may_be_on(host) && !page.may_be_on(host ^ 1));
+        }
+        for none in [0.0, 1e-9] {
+            page.set_worth(none);
+            assert!((0.004..0.005).contains(&page.worth()));
         }
     }
 }

@@ -95,14 +95,15 @@ fn unjudged(
         let known = memory.map(|host| host.robots(url.scheme()).access(now));
         judged.expired = (known == Some(Access::Unknown)).then_some(host);
     }
-    for place in found.on_host(host) {
+    for place in found.maybe_on_host(host) {
         let memory = pages.known.pages.get(place);
         let unknown =
             judged.expired.is_some() || memory.is_some_and(|page| page.verdict == Verdict::Unknown);
         let digest = frontier.bank().digest(place);
         let is_other = place != usize::from(page) && found.kind(place) == Kind::Kept;
         let url = || found.url(place).filter(governs);
-        if unknown && is_other && !judged.add(digest, url()) {
+        let is_wanted = unknown && is_other && pages.setup.is_found_on(place, host);
+        if is_wanted && !judged.add(digest, url()) {
             return judged;
         }
     }
@@ -114,7 +115,7 @@ fn unjudged(
             let unknown = unjudged && one.host() == host;
             (unknown && !is_judged(one.digest())).then_some(one.income())
         };
-        let best = frontier.candidates().best(wanted);
+        let best = frontier.candidates().best(&wanted);
         let Some((digest, text)) = best.map(|best| (best.digest(), best.text())) else {
             return judged;
         };

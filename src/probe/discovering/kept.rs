@@ -180,12 +180,15 @@ pub(super) fn free(
     verdict: Verdict,
 ) -> Option<Kind> {
     let page = pages.setup.found.pages.get(usize::from(place))?;
+    let kind = page.kind();
+    let text = match kind {
+        Kind::Kept => pages.setup.text_at(place.into()),
+        _ => None,
+    };
     if !pages.remove(place) {
         return None;
     }
-    let kind = page.kind();
     page.set_kind(Kind::Free);
-    let text = (kind == Kind::Kept).then_some((page.host.get(), page.text()));
     let _ = frontier.retire(place, text, verdict);
     // What the log has not been told yet of the page before stays to be told.
     page.set_unsaved(kind == Kind::Kept || page.is_unsaved());

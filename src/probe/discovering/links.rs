@@ -4,7 +4,7 @@
 use super::page_links::{PageLinks, RESOLVED, Sink};
 use super::robots_lines::RobotsLines;
 use super::{Discovery, FoundEvent, Kind, ProbeParts};
-use crate::discover::{LinkReader, LinkSink as _, digest};
+use crate::discover::{LinkReader, LinkSink as _, LinkSource};
 use crate::feed::{FeedEntry, FeedError, FeedReader};
 use crate::fetch::{Head, Url};
 use crate::probe::redirects::spell;
@@ -29,7 +29,7 @@ pub(in crate::probe) struct Reading<'p, 'a, 'v, B> {
     probe: &'p Probe<'a, B>,
     page: u16,
     host: u16,
-    base: Option<Url<'v>>,
+    base: Option<LinkSource<'v>>,
     reader: Reader<'v>,
 }
 
@@ -47,17 +47,16 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
         let is_on = probe.state().discovery.is_some();
         let lists_pages = probe.setup.found.kind(page.into()) == Kind::Sitemap
             || is_on && probe.setup.is_teller(page);
+        let key = &probe.setup.config.key;
         let base = Url::parse(visit.url()).ok();
+        let base = base.map(|base| LinkSource::new(&base, key));
         let reader = match (is_on, visit.asks_for_page()) {
             (false, _) => Reader::None,
             (true, false) => Reader::Robots(RobotsLines::default()),
             (true, true) if lists_pages => Reader::Sitemap(FeedReader::new()),
             (true, true) => {
                 let reader = LinkReader::new(probe.setup.config.agent);
-                let mut links = PageLinks::default();
-                let key = &probe.setup.config.key;
-                links.own = base.map_or(0, |base| digest(&base, key));
-                Reader::Page(reader, links)
+                Reader::Page(reader, PageLinks::default())
             }
         };
         Self {
@@ -87,12 +86,12 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
         {
             found.directives = found.directives.and(head.directives);
         }
-        let Some(base) = self.base.filter(|_| is_good) else {
+        let Some(base) = self.base.as_ref().filter(|_| is_good) else {
             return;
         };
         if head.encoded {
             if matches!(self.reader, Reader::Sitemap(_)) {
-                self.leave_unread(&base, FeedError::Gzip);
+                self.leave_unread(FeedError::Gzip);
             }
             return;
         }
@@ -118,11 +117,11 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                         Ok(entry) if entry.is_sitemap && !is_sitemap => {}
                         Ok(entry) => {
                             probe.discover(|discovery, pages| {
-                                let from = (&base, host);
+                                let from = (base, host);
                                 listed_in_sitemap(discovery, pages, &probe.board, from, &entry);
                             });
                         }
-                        Err(why) => return self.leave_unread(&base, why),
+                        Err(why) => return self.leave_unread(why),
                     }
                 }
             }
@@ -130,21 +129,23 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                 probe.discover(|discovery, pages| {
                     discovery
                         .sitemaps
-                        .name_in_robots(pages.setup, &base, sitemap);
+                        .name_in_robots(pages.setup, base.url(), sitemap);
                 });
             }),
         }
     }
 
     /// A sitemap cannot be read. What a teller lacks, whoever listens to it says.
-    fn leave_unread(&mut self, base: &Url<'_>, why: FeedError) {
+    fn leave_unread(&mut self, why: FeedError) {
         self.reader = Reader::None;
         let is_sitemap = self.probe.setup.found.kind(self.page.into()) == Kind::Sitemap;
         if !is_sitemap {
             let page = self.page;
             self.probe
                 .discover(|discovery, _| discovery.urls.frontier.visited(page, &[]));
-        } else if let Some(url) = spell(base) {
+        } else if let Some(base) = &self.base
+            && let Some(url) = spell(base.url())
+        {
             self.probe
                 .board
                 .found(&FoundEvent::Unread { why, url: &url });
@@ -154,7 +155,7 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
     /// The answer was good, and has ended: the page's cash goes to its links.
     #[inline(never)] // Out of the futures' code, which would be larger.
     pub(in crate::probe) fn finish(&mut self, is_version: bool) {
-        let Some(base) = self.base else {
+        let Some(base) = &self.base else {
             return;
         };
         let probe = self.probe;
@@ -174,8 +175,8 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                 if is_version {
                     let all = &probe.setup.found;
                     if let Some(page) = all.pages.get(usize::from(self.page)) {
-                        let about = found.about.and(all.words_of(&base));
-                        page.set_worth(all.worth_of(&base, about));
+                        let about = found.about.and(all.words_of(base.url()));
+                        page.set_worth(all.worth_of(base.url(), about));
                     }
                     probe.discover(|discovery, _| {
                         found.spend(&mut discovery.urls.frontier, self.page);
@@ -191,7 +192,7 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
             Reader::Sitemap(reader) => {
                 if let Some(entry) = reader.finish() {
                     probe.discover(|discovery, pages| {
-                        listed_in_sitemap(discovery, pages, &probe.board, (&base, host), &entry);
+                        listed_in_sitemap(discovery, pages, &probe.board, (base, host), &entry);
                     });
                 }
                 let page = self.page;
@@ -210,7 +211,7 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                     probe.discover(|discovery, pages| {
                         discovery
                             .sitemaps
-                            .name_in_robots(pages.setup, &base, sitemap);
+                            .name_in_robots(pages.setup, base.url(), sitemap);
                     });
                 };
                 lines.take(b"\n", &mut named);
@@ -228,9 +229,10 @@ fn listed_in_sitemap(
     discovery: &mut Discovery<'_>,
     pages: &mut ProbeParts<'_, '_>,
     board: &impl Board,
-    (sitemap, host): (&Url<'_>, u16),
+    (source, host): (&LinkSource<'_>, u16),
     entry: &FeedEntry<'_>,
 ) {
+    let sitemap = source.url();
     let mut text = [0; LONGEST_TEXT];
     let Ok(url) = sitemap.join(entry.url, &mut text) else {
         return;
@@ -245,7 +247,7 @@ fn listed_in_sitemap(
     let urls = &mut discovery.urls;
     // The host vouches for it: it counts as seen twice.
     let about = pages.setup.found.words_of(&url);
-    let digest = digest(&url, &pages.setup.config.key);
+    let digest = source.digest_of(&url, &pages.setup.config.key);
     if urls.meet(pages, board, digest, (&url, about), (sitemap, host)) {
         let _ = urls.meet(pages, board, digest, (&url, about), (sitemap, host));
     }

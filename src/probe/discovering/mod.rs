@@ -60,8 +60,7 @@ use core::cell::RefCell;
 
 use super::setup::Setup;
 use super::{Board, Probe};
-use crate::discover::{self, DiscoverySettings, Frontier, FrontierSettings, digest};
-use crate::fetch::Url;
+use crate::discover::{self, DiscoverySettings, Frontier, FrontierSettings};
 use crate::fetch::robots::Verdict;
 use crate::image::Tag;
 use crate::math::lesser;
@@ -183,12 +182,11 @@ impl<'a, B: Board> Probe<'a, B> {
         };
         let seed = u64::from(self.setup.config.seed);
         let mut frontier = Frontier::new(memory.frontier, settings, seed);
-        let key = &self.setup.config.key;
         for index in 0..image.pages() {
             let page = image.page(index);
-            if let Some(url) = page.ok().and_then(|page| Url::parse(page.url).ok()) {
+            if let Some(digest) = page.ok().and_then(|page| self.setup.digest_of(page.url)) {
                 // Of two that are the same, the first counts.
-                frontier.keep(index as u16, digest(&url, key));
+                frontier.keep(index as u16, digest);
             }
         }
         let discovery = Discovery {

@@ -1,25 +1,22 @@
 //! What the links of a page come to, as they are met.
 
 use super::trials::Unwilling;
-use crate::discover::{Directives, Frontier, Link, LinkKind, LinkSink, TextPlace, digest, part_of};
-use crate::fetch::Url;
+use crate::discover::{
+    Directives, Frontier, Link, LinkKind, LinkSet, LinkSink, LinkSource, TextPlace,
+};
 #[cfg(feature = "hints")]
 use crate::probe::redirects::spell;
 use crate::probe::{Board, Probe};
 use crate::rank::{FoundWords, WordReader};
 
-/// Links of a page that count; its first ones.
-const MOST_LINKS: usize = 128;
 /// Room for a base and a link.
 pub(super) const RESOLVED: usize = 512;
 
 /// What the links of a page come to.
 #[derive(Debug, Default)]
 pub(super) struct PageLinks {
-    /// The digest of the page itself.
-    pub own: u32,
     /// Digests of what it links to, each once.
-    pub links: heapless::Vec<u32, MOST_LINKS>,
+    pub links: LinkSet,
     /// Bits of those that lead to the page's own part of its host.
     pub near: u128,
     pub directives: Directives,
@@ -35,7 +32,7 @@ impl PageLinks {
     pub(super) fn spend(&self, frontier: &mut Frontier<'_>, page: u16) {
         let links = match self.directives.nofollow {
             true => &[][..],
-            false => &self.links,
+            false => self.links.as_slice(),
         };
         frontier.visited_at(page, links, self.near);
     }
@@ -51,7 +48,8 @@ impl PageLinks {
 pub(super) struct Sink<'s, 'p, 'a, 'v, B> {
     pub probe: &'p Probe<'a, B>,
     pub host: u16,
-    pub base: Url<'v>,
+    /// The page, and its server.
+    pub base: &'s LinkSource<'v>,
     pub found: &'s mut PageLinks,
     /// For the URL of the link at hand: emptied once for all links of a piece.
     pub room: [u8; RESOLVED],
@@ -68,11 +66,12 @@ impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
         if link.nofollow || found.directives.nofollow || found.links.is_full() {
             return;
         }
-        let Ok(url) = link.resolve(&self.base, &mut self.room) else {
+        let page = self.base.url();
+        let Ok(url) = link.resolve(page, &mut self.room) else {
             return;
         };
-        let other = digest(&url, &self.probe.setup.config.key);
-        if found.own == other {
+        let other = self.base.digest_of(&url, &self.probe.setup.config.key);
+        if self.base.digest() == other {
             return;
         }
         if link.kind == LinkKind::Canonical {
@@ -85,20 +84,19 @@ impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
                 .in_text(link.anchor)
                 .and(self.probe.setup.found.words_of(&url)),
         };
-        if found.links.contains(&other) {
+        if found.links.has(other) {
             return;
         }
         let met = self.probe.discover(|discovery, pages| {
-            let from = (&self.base, self.host);
+            let from = (page, self.host);
             let urls = &mut discovery.urls;
             urls.meet(pages, &self.probe.board, other, (&url, about), from)
         });
         if met == Some(true) {
-            if is_near(&self.base, &url) {
-                self.found.near |= 1 << self.found.links.len();
+            if self.base.is_near(&url) {
+                found.near |= 1 << found.links.as_slice().len();
             }
-            // There is room.
-            let _ = self.found.links.push(other);
+            found.links.push(other);
         }
     }
 
@@ -127,7 +125,7 @@ impl<B: Board> Sink<'_, '_, '_, '_, B> {
     /// The page says where the feed of its host is.
     fn hear_of_feed(&self, link: &Link<'_>) {
         let mut text = [0; RESOLVED];
-        let url = link.resolve(&self.base, &mut text).ok();
+        let url = link.resolve(self.base.url(), &mut text).ok();
         if let Some(feed) = url.and_then(|url| spell(&url)) {
             let now = self.probe.board.now();
             let mut state = self.probe.state();
@@ -136,9 +134,4 @@ impl<B: Board> Sink<'_, '_, '_, '_, B> {
                 .hear_of_feed(&self.probe.setup, self.host, &feed, now);
         }
     }
-}
-
-/// Are two URLs in the same part of a host, below its front pages? Calendars are, and sessions.
-fn is_near(one: &Url<'_>, other: &Url<'_>) -> bool {
-    part_of(one) == part_of(other) && part_of(one).is_some() && one.same_server(other)
 }

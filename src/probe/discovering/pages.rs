@@ -146,8 +146,7 @@ impl ProbeParts<'_, '_> {
             .find(|place| found.kind(*place) == Kind::Kept);
         let end = last.map_or(listed, |last| (last + 1).max(listed));
         for place in listed..end {
-            let host = found.pages.get(place).map_or(0, |page| page.host.get());
-            let _ = self.add_restored(host, place, now);
+            let _ = self.add_restored(place, now);
         }
         for place in (0..end).rev() {
             let kind = found.kind(place);
@@ -160,16 +159,16 @@ impl ProbeParts<'_, '_> {
             let _ = self.scheduler.remove_page(id);
             if kind == Kind::Kept {
                 // The place that was freed last is given away first.
-                let host = found.pages.get(place).map_or(0, |page| page.host.get());
-                let _ = self.add_restored(host, place, now);
+                let _ = self.add_restored(place, now);
             }
         }
     }
 
-    fn add_restored(&mut self, host: u16, place: usize, now: Instant) -> Option<()> {
+    fn add_restored(&mut self, place: usize, now: Instant) -> Option<()> {
+        let host = self.setup.found_host(place).map_or(0, usize::from);
         let host = self
             .scheduler
-            .host_id(host.into())
+            .host_id(host)
             .or_else(|| self.scheduler.host_id(0))?;
         let added = self.scheduler.add_page(host, &PageSettings::DEFAULT, now);
         let id = added.ok()?;

@@ -38,10 +38,9 @@ pub(super) fn take_text(
             urls.offer(pages, text.url, at, Some(income(text.value)));
         }
         TextKind::Retired => {
-            let Ok(url) = Url::parse(text.url) else {
+            let Some(digest) = setup.digest_of(text.url) else {
                 return;
             };
-            let digest = digest(&url, &setup.config.key);
             if let Some(place) = urls.frontier.bank().find(digest)
                 && setup.found.is_listed(place.into())
                 && let Some(page) = places.get(usize::from(place))
@@ -112,7 +111,7 @@ fn take_page_text(
         page.set_kind(Kind::Kept);
         page.set_worth(setup.found.worth_of(&url, setup.found.words_of(&url)));
         page.set_text(at);
-        page.host.set(host);
+        page.set_host(host);
     }
 }
 
@@ -121,7 +120,7 @@ fn demote(frontier: &mut Frontier<'_>, setup: &Setup<'_>, place: u16) {
     if let Some(page) = setup.found.pages.get(usize::from(place))
         && page.kind() == Kind::Kept
     {
-        let text = Some((page.host.get(), page.text()));
+        let text = setup.text_at(place.into());
         let _ = frontier.retire(place, text, Verdict::Unknown);
         page.set_kind(Kind::Free);
     }

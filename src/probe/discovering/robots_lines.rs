@@ -1,5 +1,6 @@
 //! The lines of a robots.txt that name sitemaps.
 
+use crate::fetch::ascii::{same, trimmed};
 use crate::store::LONGEST_TEXT;
 
 /// Finds the lines `Sitemap: URL` of a robots.txt.
@@ -22,10 +23,10 @@ impl RobotsLines {
                 continue;
             }
             if let Some((field, url)) = self.line.split_at_checked(FIELD.len())
-                && field.eq_ignore_ascii_case(FIELD)
+                && same(field, FIELD)
                 && !self.long
             {
-                let url = url.trim_ascii();
+                let url = trimmed(url);
                 let end = url.iter().position(|byte| matches!(byte, b'#' | b' '));
                 self.has_named = true;
                 named(url.get(..end.unwrap_or(url.len())).unwrap_or_default());

@@ -125,7 +125,7 @@ impl<'a> Scouts<'a> {
         if let Some(page) = pages.setup.found.pages.get(usize::from(place)) {
             page.set_text(candidate.text());
             page.set_worth(candidate.worth());
-            page.host.set(candidate.host());
+            page.set_host(candidate.host());
             page.set_kind(Kind::Scout);
         }
         if let Some(memory) = pages.known.page_mut(place) {
@@ -187,8 +187,7 @@ impl<'a> Scouts<'a> {
         place: u16,
         verdict: Verdict,
     ) {
-        let page = pages.setup.found.pages.get(usize::from(place));
-        let text = page.map(|page| (page.host.get(), page.text()));
+        let text = pages.setup.text_at(place.into());
         // Whoever had to go for it is known by links again some day.
         let _ = frontier.retire(place, text, verdict);
         self.free(frontier, pages, place, verdict);

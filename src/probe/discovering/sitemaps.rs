@@ -5,11 +5,10 @@
 //! the index waits behind those that were taken, and is read again after some visits to pages:
 //! large indexes are read bit by bit, and take one visit in five at the most.
 
-use super::urls::KnownUrls;
+use super::urls::{KnownUrls, url_text};
 use super::{Kind, ProbeParts, UrlText};
 use crate::discover::digest;
 use crate::fetch::Url;
-use crate::probe::redirects::spell;
 use crate::probe::setup::Setup;
 use crate::store::LONGEST_TEXT;
 use crate::time::{Duration, Instant};
@@ -189,16 +188,13 @@ impl Sitemaps {
     }
 
     fn text_of(&self, url: &Url<'_>) -> Option<UrlText> {
-        let mut text = UrlText::new();
-        let fits = spell(url).is_some_and(|url| text.push_str(&url).is_ok());
-        (fits && self.are_read).then_some(text)
+        url_text(url).filter(|_| self.are_read)
     }
 
     /// The digest of the sitemap that is being read, wherever that has led.
     fn read_now(setup: &Setup<'_>) -> Option<u32> {
         let text = setup.found.sitemap.borrow();
-        let url = Url::parse(&text).ok()?;
-        Some(digest(&url, &setup.config.key))
+        setup.digest_of(&text)
     }
 
     /// Lets the next sitemap be read, if none is.
@@ -228,7 +224,7 @@ impl Sitemaps {
         };
         if let Some(page) = setup.found.pages.get(usize::from(place)) {
             setup.found.sitemap.replace(text.clone());
-            page.host.set(host);
+            page.set_host(host);
             page.set_kind(Kind::Sitemap);
         }
     }

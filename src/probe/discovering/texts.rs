@@ -18,8 +18,7 @@ use super::kept::{importance, mean_importance};
 use super::queue::UrlQueue;
 use super::urls::KnownUrls;
 use super::{Discovery, FoundEvent, FoundPage, Kind, ProbeParts, TextsKept, restored};
-use crate::discover::{Frontier, digest};
-use crate::fetch::Url;
+use crate::discover::Frontier;
 use crate::probe::persist::Persistence;
 use crate::probe::setup::Setup;
 use crate::probe::{Board, Event, Probe};
@@ -42,7 +41,7 @@ impl<B: Board> Persistence<'_, '_, B> {
     /// brings back what was learnt of them. With `trust` off the log is opened, but nothing in it
     /// is believed.
     ///
-    /// The partition may have 4 MiB: a larger one does not compile.
+    /// The partition may have 2 MiB: a larger one does not compile.
     ///
     /// *Cancellation*: start over.
     pub async fn restore_found<F: Partition>(
@@ -243,8 +242,7 @@ fn wanted_text(
     text: &Text<'_>,
     at: u32,
 ) -> Option<TextKind> {
-    let url = Url::parse(text.url).ok()?;
-    let digest = digest(&url, &setup.config.key);
+    let digest = setup.digest_of(text.url)?;
     if let Some(place) = frontier.bank().find(digest) {
         let page = setup.found.pages.get(usize::from(place))?;
         if page.text() == at {
@@ -273,10 +271,9 @@ fn text_moved(
     from: u32,
     to: Option<u32>,
 ) {
-    let Ok(url) = Url::parse(text.url) else {
+    let Some(digest) = setup.digest_of(text.url) else {
         return;
     };
-    let digest = digest(&url, &setup.config.key);
     if let Some(place) = frontier.bank().find(digest)
         && let Some(page) = setup.found.pages.get(usize::from(place))
         && page.text() == from
@@ -297,15 +294,12 @@ fn text_moved(
 
 /// The text of a page that is kept is there.
 fn page_written(frontier: &Frontier<'_>, setup: &Setup<'_>, place: u16, url: &str, at: u32) {
-    let Ok(url) = Url::parse(url) else {
-        return;
-    };
-    let digest = digest(&url, &setup.config.key);
+    let digest = setup.digest_of(url);
     let page = setup.found.pages.get(usize::from(place));
     // Another page may be there by now.
     if let Some(page) = page
         && page.kind() == Kind::Kept
-        && frontier.bank().digest(place.into()) == digest
+        && Some(frontier.bank().digest(place.into())) == digest
     {
         page.set_text(at);
         page.set_unsaved(false);
@@ -330,10 +324,9 @@ impl Setup<'_> {
     /// Is this the URL of a page of the list that has given way? Work: the list.
     fn is_retired(&self, wanted: u32) -> bool {
         (0..self.image.pages()).any(|index| {
-            let page = self.image.page(index).ok();
-            let url = page.and_then(|page| Url::parse(page.url).ok());
+            let page = self.image.page(index);
             !self.found.is_listed(index)
-                && url.is_some_and(|url| digest(&url, &self.config.key) == wanted)
+                && page.is_ok_and(|page| self.digest_of(page.url) == Some(wanted))
         })
     }
 }
@@ -403,8 +396,7 @@ mod tests {
             value: 0,
             url: "http://a.test/retired",
         };
-        let url = Url::parse(text.url).expect("a URL");
-        let own = digest(&url, &setup.config.key);
+        let own = setup.digest_of(text.url).expect("a URL");
         let _ = frontier.offer(Candidate::new(own, 0, 70), 1);
         let mut moved = |from, to| {
             text_moved(&mut frontier, &setup, &text, from, to);

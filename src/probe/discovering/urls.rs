@@ -106,23 +106,17 @@ impl<'a> KnownUrls<'a> {
         let setup = pages.setup;
         let scope = self.scope;
         if let Some(host) = setup.host_of(url) {
-            let lets_in = match scope {
-                Scope::Prefix => setup.pages_of(host).any(|index| {
-                    let page = setup.image.page(index).ok();
-                    let page = page.and_then(|page| Url::parse(page.url).ok());
-                    page.is_some_and(|page| scope.lets_in(&page, url))
-                }),
-                _ => true,
-            };
+            let mut pages = setup.pages_of(host);
+            let lets_in =
+                scope != Scope::Prefix || pages.any(|page| page_lets_in(setup, scope, page, url));
             return lets_in.then_some(host).ok_or(UrlRefusal::Scope);
         }
-        let mut listed = (0..setup.image.hosts()).filter_map(|host| {
-            let first = setup.image.host(host).ok()?.first_page;
-            Url::parse(setup.image.page(first.into()).ok()?.url).ok()
-        });
         let lets_in = match scope {
             Scope::Hosts | Scope::Prefix => false,
-            Scope::Site | Scope::Any => listed.any(|page| scope.lets_in(&page, url)),
+            Scope::Site | Scope::Any => (0..setup.image.hosts()).any(|host| {
+                let first = setup.image.host(host).map(|host| host.first_page);
+                first.is_ok_and(|first| page_lets_in(setup, scope, first.into(), url))
+            }),
         };
         if !lets_in || url.scheme() == crate::fetch::Scheme::Https && !setup.reaches_https {
             return Err(UrlRefusal::Scope);
@@ -161,13 +155,11 @@ impl<'a> KnownUrls<'a> {
         host: u16,
     ) -> Result<(), UrlRefusal> {
         let directory = directory_digest(url, host, &setup.config.key);
-        match self.frontier.seen(digest, directory, host) {
+        match self.frontier.met(digest, directory, host) {
             Target::Refused(why) => Err(why),
             Target::Page(_) | Target::Candidate | Target::Unwanted => Ok(()),
             Target::New => {
-                let mut text = UrlText::new();
-                let spelt = spell(url).ok_or(UrlRefusal::Length)?;
-                text.push_str(&spelt).map_err(|_| UrlRefusal::Length)?;
+                let text = url_text(url).ok_or(UrlRefusal::Length)?;
                 if !self.queue.has(&text) {
                     // Without room, whoever links to it will do so again.
                     let retired = false;
@@ -219,9 +211,9 @@ impl<'a> KnownUrls<'a> {
 
     /// The link to a candidate has said what it may be worth.
     pub(super) fn raise_worth(&mut self, setup: &Setup<'_>, url: &str, worth: Option<f32>) {
-        if let (Ok(url), Some(worth)) = (Url::parse(url), worth) {
+        if let (Some(digest), Some(worth)) = (setup.digest_of(url), worth) {
             let candidates = self.frontier.candidates_mut();
-            if let Some(candidate) = candidates.find_mut(digest(&url, &setup.config.key)) {
+            if let Some(candidate) = candidates.find_mut(digest) {
                 candidate.raise_worth(worth);
             }
         }
@@ -244,6 +236,22 @@ impl ProbeParts<'_, '_> {
             && !setup.goes_by_gateway(url.scheme())
             && setup.named(name).is_none()
     }
+}
+
+/// The text of a URL, if the log has room for it.
+#[inline(never)] // Once for all callers.
+pub(super) fn url_text(url: &Url<'_>) -> Option<UrlText> {
+    let mut text = UrlText::new();
+    text.push_str(&spell(url)?).ok()?;
+    Some(text)
+}
+
+/// Does a page of the list let a URL in?
+#[inline(never)] // Once for both callers.
+fn page_lets_in(setup: &Setup<'_>, scope: Scope, page: usize, url: &Url<'_>) -> bool {
+    let page = setup.image.page(page).ok();
+    let page = page.and_then(|page| Url::parse(page.url).ok());
+    page.is_some_and(|page| scope.lets_in(&page, url))
 }
 
 /// The digest of a host's front page.

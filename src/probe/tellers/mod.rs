@@ -273,7 +273,7 @@ impl Knowledge<'_> {
     /// Makes sure that the pages of a host are known by hashes of their URLs, as they are where
     /// there is a store. Work: the pages of the host; a hash each, the first time.
     fn identify(&mut self, setup: &Setup<'_>, host: u16) {
-        for index in setup.every_page_of(host) {
+        for index in setup.likely_pages_of(host) {
             if let Some(page) = self.pages.get_mut(index).filter(|page| page.id == 0) {
                 page.id = setup.page_identity(index) as u32;
             }
@@ -285,9 +285,11 @@ impl Knowledge<'_> {
         let teller = setup.page(teller.into()).ok()?;
         let url = absolute(teller.url, url)?;
         let id = identity(&setup.config.key, &url) as u32;
-        setup.every_page_of(teller.host).find(|index| {
+        setup.likely_pages_of(teller.host).find(|index| {
             let known = self.pages.get(*index);
-            known.is_some_and(|page| page.id == id) && setup.is_url_of(*index, &url)
+            known.is_some_and(|page| page.id == id)
+                && setup.is_url_of(*index, &url)
+                && setup.host_of_page(*index) == Some(teller.host)
         })
     }
 }
@@ -382,8 +384,8 @@ pub(super) fn heed(
         return;
     }
     if let Some(left) = conclusion.counted.and_then(|counted| counted.good_for)
-        && let Ok(known) = setup.page(page.into())
-        && setup.teller_of(known.host).is_none()
+        && let Some(host) = setup.host_of_page(page.into())
+        && setup.teller_of(host).is_none()
     {
         let _ = scheduler.hint(turn.page, Hint::Expected(now + left), now);
     }

@@ -120,6 +120,13 @@ impl<'a> PageVisit<'a> {
             confidence: 0.0,
         };
         let record = setup.page(page.into());
+        #[cfg(feature = "discover")]
+        let found = setup.found_url(page.into());
+        #[cfg(feature = "discover")]
+        let record = record.map(|record| match &found {
+            Some(url) => setup.with_host_of(record, url),
+            None => record,
+        });
         #[cfg(feature = "hints")]
         let part = known.redirects.next_part(page);
         #[cfg(feature = "hints")]
@@ -138,7 +145,7 @@ impl<'a> PageVisit<'a> {
             part_id,
             record: record.unwrap_or(NO_PAGE),
             #[cfg(feature = "discover")]
-            found: setup.found_url(page.into()),
+            found,
         };
         if record.is_ok() {
             visit.step = visit.first_step(setup, known, now);
@@ -493,8 +500,7 @@ impl<'a> PageVisit<'a> {
                 let redirect = Redirect::new(subject, hops, true, text.clone(), at.now);
                 let share = setup.share_of(self.record.host);
                 let shares = |host: u16| setup.share_of(host) == share;
-                let is_theirs =
-                    |page: u16| setup.page(page.into()).is_ok_and(|page| shares(page.host));
+                let is_theirs = |page: u16| setup.host_of_page(page.into()).is_some_and(shares);
                 known.redirects.forget_lost(at.now);
                 let all = &mut known.redirects;
                 if all.has_room_for(page, is_theirs, shares, text.len()) && all.put(&redirect) {

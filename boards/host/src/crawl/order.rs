@@ -333,6 +333,6 @@ fn choose(frontier: &Frontier<'_>, order: VisitOrder, random: &mut Random) -> Op
         let at = random.below(candidates.len());
         return candidates.iter().nth(at).map(Candidate::digest);
     }
-    let best = candidates.best(|candidate| Some(importance(candidate)));
+    let best = candidates.best(&|candidate| Some(importance(candidate)));
     best.map(Candidate::digest)
 }

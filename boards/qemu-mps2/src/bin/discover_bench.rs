@@ -7,13 +7,13 @@ use core::fmt::Write as _;
 use core::hint::black_box;
 
 use dunlin::discover::{
-    Candidate, Frontier, FrontierMemory, FrontierSettings, Link, LinkReader, LinkSink, Target,
-    TextPlace, UrlLimits, digest, directory_digest,
+    Candidate, Frontier, FrontierMemory, FrontierSettings, Link, LinkReader, LinkSet, LinkSink,
+    LinkSource, Target, TextPlace, UrlLimits, directory_digest,
 };
 use dunlin::feed::FeedReader;
 use dunlin::fetch::robots::Verdict;
 use dunlin::fetch::{Fingerprinter, Url};
-use dunlin::rank::{Account, FoundWords, Topic, WordReader};
+use dunlin::rank::{Account, FoundWords, Topic, WordReader, location};
 use dunlin_board::banner;
 use dunlin_suite::Meter as _;
 use qemu_mps2::meter::InstructionMeter;
@@ -78,6 +78,19 @@ impl Tables {
         };
         Frontier::new(memory, settings, 1)
     }
+}
+
+/// A frontier as a probe has it beside a full collection and several hosts.
+fn full_frontier(tables: &mut Tables) -> Frontier<'_> {
+    let mut frontier = tables.frontier(FrontierSettings {
+        host: Some(CANDIDATES as u16 / 2),
+        ..FrontierSettings::DEFAULT
+    });
+    for place in 0..PLACES as u32 {
+        let digest = 1 + place.wrapping_mul(0x9e37_79b1);
+        frontier.restore(place as u16, digest, 1.0);
+    }
+    frontier
 }
 
 /// A page of a newspaper: a link, and some words about it.
@@ -220,16 +233,15 @@ fn count_documents(meter: &mut InstructionMeter, document: &mut heapless::Vec<u8
     }
 }
 
-/// Does with links what a probe does, but for writing their texts to flash.
+/// Does with links what a probe does, but for queueing the texts of new ones for flash.
 struct Sink<'s, 'm> {
     frontier: &'s mut Frontier<'m>,
-    base: Url<'static>,
-    /// The digest of the page itself.
-    own: u32,
+    base: LinkSource<'static>,
     topic: Topic,
     words: WordReader,
     about: FoundWords,
-    links: heapless::Vec<u32, LINKS>,
+    links: LinkSet,
+    near: u128,
     room: [u8; 512],
 }
 
@@ -237,44 +249,52 @@ impl<'s, 'm> Sink<'s, 'm> {
     fn new(frontier: &'s mut Frontier<'m>, base: Url<'static>, words: &[&str]) -> Self {
         Self {
             frontier,
-            base,
-            own: digest(&base, &KEY),
+            base: LinkSource::new(&base, &KEY),
             topic: Topic::new(words.iter().copied()).unwrap_or_default(),
             words: WordReader::new(),
             about: FoundWords::default(),
-            links: heapless::Vec::new(),
+            links: LinkSet::default(),
+            near: 0,
             room: [0; 512],
         }
     }
 }
 
+/// Nothing is known of a URL, which takes longest: may it become a candidate?
+fn is_new(frontier: &mut Frontier<'_>, digest: u32, url: &Url<'_>, page: &Url<'_>) -> bool {
+    if UrlLimits::DEFAULT.check(url).is_err() || !url.same_server(page) {
+        return false;
+    }
+    black_box(location(url));
+    let directory = directory_digest(url, 0, &KEY);
+    frontier.met(digest, directory, 0) == Target::New
+}
+
 impl LinkSink for Sink<'_, '_> {
     fn link(&mut self, link: &Link<'_>) {
-        let Ok(url) = link.resolve(&self.base, &mut self.room) else {
+        let page = self.base.url();
+        let Ok(url) = link.resolve(page, &mut self.room) else {
             return;
         };
-        let digest = digest(&url, &KEY);
+        let digest = self.base.digest_of(&url, &KEY);
         if !self.topic.is_empty() {
             let about = self.topic.in_text(link.anchor);
             black_box(about.and(self.topic.in_text(url.path_and_query().as_bytes())));
         }
-        if digest == self.own || self.links.contains(&digest) {
+        if digest == self.base.digest() || self.links.has(digest) {
             return;
         }
-        let known = self.frontier.bank().find(digest).is_some()
-            || self.frontier.candidates().find(digest).is_some();
-        if known {
-            let _ = self.links.push(digest);
-            return;
+        if self.frontier.bank().find(digest).is_none() {
+            let candidate = self.frontier.candidates_mut().find_mut(digest);
+            let is_known = candidate.map(Candidate::linked).is_some();
+            if !is_known && !is_new(self.frontier, digest, &url, page) {
+                return;
+            }
         }
-        // Nothing is known, which takes longest.
-        if UrlLimits::DEFAULT.check(&url).is_err() || !url.same_server(&self.base) {
-            return;
+        if self.base.is_near(&url) {
+            self.near |= 1 << self.links.as_slice().len();
         }
-        let directory = directory_digest(&url, 0, &KEY);
-        if self.frontier.seen(digest, directory, 0) == Target::New {
-            let _ = self.links.push(digest);
-        }
+        self.links.push(digest);
     }
 
     fn wants_text(&self) -> bool {
@@ -335,7 +355,7 @@ fn count_links(
     page: &mut heapless::Vec<u8, PAGE>,
 ) {
     let size = PAGE as u32;
-    let Ok(base) = Url::parse("http://example.org/") else {
+    let Ok(base) = Url::parse("http://example.org/news/") else {
         return;
     };
     write_text(page);
@@ -359,16 +379,16 @@ fn count_links(
         ("discover: links, per byte", &WORDS[..0]),
         ("discover: links and 16 topic words, per byte", &WORDS[..]),
     ] {
-        let mut frontier = tables.frontier(FrontierSettings::DEFAULT);
+        let mut frontier = full_frontier(tables);
         let mut sink = Sink::new(&mut frontier, base, words);
         meter.measure(name, size, size, &mut || read_links(page, &mut sink));
-        found(sink.links.len(), LINKS);
+        found(sink.links.as_slice().len(), LINKS);
     }
-    let mut frontier = tables.frontier(FrontierSettings::DEFAULT);
+    let mut frontier = full_frontier(tables);
     let mut sink = Sink::new(&mut frontier, base, &[]);
     read_links(page, &mut sink);
-    for digest in core::mem::take(&mut sink.links) {
-        let _ = sink.frontier.offer(Candidate::new(digest, 0, 0), 1);
+    for digest in core::mem::take(&mut sink.links).as_slice() {
+        let _ = sink.frontier.offer(Candidate::new(*digest, 0, 0), 1);
     }
     meter.measure(
         "discover: links that are known, per byte",
@@ -376,9 +396,9 @@ fn count_links(
         size,
         &mut || read_links(page, &mut sink),
     );
-    found(sink.links.len(), LINKS);
+    found(sink.links.as_slice().len(), LINKS);
     write_markup(page);
-    let mut frontier = tables.frontier(FrontierSettings::DEFAULT);
+    let mut frontier = full_frontier(tables);
     let mut sink = Sink::new(&mut frontier, base, &[]);
     meter.measure(
         "discover: links in much markup, per byte",
@@ -386,7 +406,7 @@ fn count_links(
         size,
         &mut || read_links(page, &mut sink),
     );
-    found(sink.links.len(), CARDS);
+    found(sink.links.as_slice().len(), CARDS);
 }
 
 /// What the page has earned that is the n-th best of so many: few have much, as on any web.
