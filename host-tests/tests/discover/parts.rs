@@ -3,8 +3,8 @@
 
 use dunlin::discover::{
     Candidate, Candidates, DiscoverySettings, Doorkeeper, Frontier, FrontierMemory,
-    FrontierSettings, Link, LinkKind, LinkSet, LinkSource, Placement, Scope, UrlLimits, UrlRefusal,
-    branch_digest, digest, directory_digest,
+    FrontierSettings, Link, LinkKind, LinkSet, LinkSource, Placement, Scope, Target, UrlLimits,
+    UrlRefusal, branch_digest, digest, directory_digest,
 };
 use dunlin::fetch::Url;
 use dunlin::rank::{
@@ -324,7 +324,13 @@ fn a_page_that_gives_way_becomes_a_candidate() {
         .candidates_mut()
         .offer(candidate(20, 3.0), true, &|one| one.income());
     assert!(matches!(placed, Placement::Taken { .. }));
+    let cash = |frontier: &Frontier<'_>| {
+        let candidates = frontier.candidates().iter().map(Candidate::cash);
+        frontier.bank().cash() + candidates.sum::<f32>()
+    };
+    let before = cash(&frontier);
     let admitted = frontier.admit(20, 0, Some((3, 0x99)));
+    assert!((cash(&frontier) - before).abs() < 1e-3, "none made or lost");
     assert!(matches!(admitted, Some(Placement::Taken { evicted: None })));
     assert_eq!(frontier.bank().find(20), Some(0));
     assert_eq!(frontier.bank().find(10), None);
@@ -334,6 +340,32 @@ fn a_page_that_gives_way_becomes_a_candidate() {
         frontier.admit(20, 1, None).is_none(),
         "no candidate any more"
     );
+}
+
+#[test]
+fn where_there_is_no_room_a_url_is_wanted_when_it_is_met_again() {
+    let mut accounts = [Account::FREE; 1];
+    let mut order = [0; 1];
+    let mut slots = [Candidate::default(); 8];
+    let mut doorkeeper = [0; 256];
+    let mut directories = [0; 64];
+    let memory = FrontierMemory {
+        accounts: &mut accounts,
+        order: &mut order,
+        candidates: &mut slots,
+        doorkeeper: &mut doorkeeper,
+        directories: &mut directories,
+    };
+    let mut frontier = Frontier::new(memory, FrontierSettings::DEFAULT, 1);
+    assert_eq!(frontier.seen(100, 1, 3), Target::New, "there is room");
+    for digest in 1..=8 {
+        let offer = frontier
+            .candidates_mut()
+            .offer(candidate(digest, 1.0), true, &|one| one.income());
+        assert_eq!(offer, Placement::Taken { evicted: None });
+    }
+    assert_eq!(frontier.seen(200, 1, 3), Target::Unwanted);
+    assert_eq!(frontier.seen(200, 1, 3), Target::New);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use dunlin::catalog::CrawlLimits;
 use dunlin::model::Objective;
+use dunlin::probe::Event;
 use dunlin::time::Duration;
 
 use crate::world::{Answer, Hit, Setting};
@@ -27,6 +28,21 @@ fn thirty(seconds: u64) -> Setting {
         rate: 5.0,
         ..Setting::default()
     }
+}
+
+#[test]
+fn a_robots_txt_is_held_against_all_pages_of_its_host() {
+    let hosts: [(&str, &[&'static str]); 1] = [("a.test", &["/one", "/two", "/secret"])];
+    let (world, _) = Setting::of(GAP, &hosts).run(|hit| match hit.target.as_str() {
+        "/robots.txt" => Answer::page("User-agent: *\nDisallow: /secret\n"),
+        _ => Answer::page("here"),
+    });
+    let events = world.events.borrow();
+    let told = events.iter().find_map(|(_, event)| match event {
+        Event::Robots { judged, denied, .. } => Some((*judged, *denied)),
+        _ => None,
+    });
+    assert_eq!(told, Some((3, 1)), "pages that were judged, and denied");
 }
 
 #[test]
