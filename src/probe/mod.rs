@@ -15,7 +15,7 @@
 //! The parts below are values without IO, each with an interface of its own. A `PageVisit` is the
 //! state machine of one page's turn: it asks for a request, is told what became of it, and
 //! concludes. The shell around the parts (`turn.rs`, `slots.rs`) waits and connects, and decides
-//! nothing about a page.
+//! nothing about a page, but for whom to blame.
 //!
 //! | file | what is decided there |
 //! |---|---|
@@ -30,7 +30,7 @@
 //! | `owner_names.rs` | where a collector or a broker is, by the owner's table (features `collect`, `fleet`) |
 //! | `connection.rs` | how long a connection is kept; what a failure on it is called |
 //! | `slots.rs` | which slot fetches which page |
-//! | `turn.rs` | nothing: it takes a visit's request through the gate and to the network, under a deadline |
+//! | `turn.rs` | what a host is blamed for where redirects lead other hosts' pages; else it takes a visit's request through the gate and to the network, under a deadline |
 //! | `beside.rs` | nothing: requests that belong to no page go out by it |
 //! | `wall_clock.rs`, `time_server.rs` | what time it is, and whom to believe |
 //! | `persist.rs` | what is written to flash when |

@@ -336,6 +336,10 @@ fn redirects(add: &mut Add<'_>, own: u16, trap: u16) {
     for target in elsewhere {
         redirect(add, 301, target);
     }
+    // To https of honest hosts that have none, and are not to blame for it.
+    for number in 0..4 {
+        redirect(add, 302, &format!("https://good{number}.test:{own}/a"));
+    }
     let two = format!("Location: /a\r\nLocation: http://127.0.0.1:{trap}/\r\n");
     let bytes = format!("HTTP/1.1 302 Found\r\n{two}Content-Length: 0\r\n\r\n");
     add("two locations", Sent::Bytes(bytes.into_bytes()));

@@ -1,10 +1,11 @@
 //! A name server that lies: names that lead into the private network, and replies that are none.
 
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The port that devices ask; a device cannot be told another.
 const PORT: u16 = 53;
@@ -169,7 +170,7 @@ pub type Asked = Arc<Mutex<Vec<String>>>;
 /// # Errors
 /// The port is somebody else's, or not for everybody.
 pub fn serve(at: Ipv4Addr, here: Ipv4Addr) -> std::io::Result<Asked> {
-    let socket = UdpSocket::bind((at, PORT))?;
+    let socket = bind(at)?;
     socket.set_read_timeout(Some(LOOK_AGAIN))?;
     let asked = Asked::default();
     let log = Arc::clone(&asked);
@@ -190,6 +191,19 @@ pub fn serve(at: Ipv4Addr, here: Ipv4Addr) -> std::io::Result<Asked> {
         }
     });
     Ok(asked)
+}
+
+/// A socket at the port. A server of before that nobody needs any more may take a moment to end.
+fn bind(at: Ipv4Addr) -> std::io::Result<UdpSocket> {
+    let begin = Instant::now();
+    loop {
+        match UdpSocket::bind((at, PORT)) {
+            Err(why) if why.kind() == ErrorKind::AddrInUse && begin.elapsed() < 3 * LOOK_AGAIN => {
+                thread::sleep(LOOK_AGAIN / 4);
+            }
+            bound => return bound,
+        }
+    }
 }
 
 /// The name that a query is for, and what it is answered.
