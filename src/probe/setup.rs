@@ -200,11 +200,12 @@ impl<'a> Setup<'a> {
 
     /// The host of any page; that of a found one takes as long as [`Self::found_host`].
     pub(super) fn host_of_page(&self, index: usize) -> Option<u16> {
+        let page = self.page(index).ok()?;
         #[cfg(feature = "discover")]
-        if !self.found.is_listed(index) {
+        if page.url.is_empty() {
             return self.found_host(index);
         }
-        self.page(index).ok().map(|page| page.host)
+        Some(page.host)
     }
 
     /// Numbers of the found pages on a host. Work: the places, and a read of flash for one of eight
