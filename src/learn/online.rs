@@ -548,7 +548,7 @@ impl Estimate {
     }
 
     /// Keeps the belief where f32 can compute with it.
-    #[inline]
+    #[inline(never)] // Once for all callers.
     fn settle(&mut self) {
         self.shape = self.shape.clamp(LEAST_SHAPE, MOST_SHAPE);
         self.time = self.time.clamp(LEAST_TIME, MOST_TIME);

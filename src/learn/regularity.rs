@@ -13,7 +13,7 @@
 //!
 //! So the second visit of two says what the first cannot. [`Regularity`] follows it, for all pages
 //! together: 1 by the clock, 0 by chance, −1 in bursts. Weibull's laws of shape 5 and ½ come out
-//! within 0.01 where the model by chance is off by up to 0.13 and 0.07.
+//! within about 0.01 where the model by chance is off by up to 0.13 and 0.07.
 
 use super::Estimate;
 use crate::math::{greater, lesser, root};
@@ -28,8 +28,8 @@ const TELLING: core::ops::Range<f32> = 0.02..4.0;
 /// Less is as good as never, and has a square that f32 can tell from 0.
 const LEAST_UNCHANGED: f32 = 1e-6;
 
-/// How regularly pages change: from −1, in bursts, over 0, by chance, to 1, by the clock. Eight
-/// bytes for all pages.
+/// How regularly pages change: from −1, in bursts, over 0, by chance, to 1, by the clock. 24 bytes
+/// for all pages.
 ///
 /// ```
 /// use dunlin::learn::Regularity;
@@ -73,8 +73,9 @@ impl Regularity {
     }
 
     /// Learns from a visit to a page that was expected to be unchanged with the probability
-    /// e^{−expected}, after a visit that found it unchanged, or not: a line through what was found over what the law would make
-    /// of it, so that expectations that are too high or too low on the whole do no harm.
+    /// e^{−expected}, after a visit that found it unchanged, or not: a line through what was found
+    /// over what the law would make of it, so that expectations that are too high or too low on the
+    /// whole do no harm.
     pub fn follow(&mut self, was_unchanged: bool, expected: f32, changed: bool) {
         if !TELLING.contains(&expected) {
             return;

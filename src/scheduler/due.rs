@@ -84,7 +84,10 @@ impl<I: Id> Core<'_, I> {
         if gap > UNCHECKED_GAPS * even {
             let half_life = self.state.settings.learn.memory() * self.mean_gap();
             if gap > half_life {
-                let worth_it = price / (MOST_VALUE * page.weight);
+                let worth_it = match objective {
+                    Objective::Age => 0.0,
+                    _ => price / (MOST_VALUE * page.weight),
+                };
                 return lesser(lesser(gap, greater(half_life, worth_it)), MOST_GAP);
             }
         }

@@ -18,7 +18,7 @@ const LATE: f32 = 0.1;
 
 /// While prices are far off, they are corrected so often while there is nothing to fetch, in mean
 /// times between two fetches.
-const HURRY: f32 = 1.0 / 16.0;
+const HURRY: f32 = 1.0 / 32.0;
 
 /// Pages that change by the clock may be fetched before the budget allows it, so that all can be
 /// that change at the same time: by the budget of the first round's day, and of one more. In days,

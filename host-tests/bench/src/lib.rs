@@ -104,13 +104,13 @@ pub fn https(install: bool) -> Result<()> {
     within_limits(&rows)
 }
 
-/// Measures and prints what no other step holds to its limit: how a plan's time grows, and what an
-/// unchanged page takes on the wire.
+/// Measures and prints how fast the probe fetches, and what no other step holds to its limit: how a
+/// plan's time grows, and what an unchanged page takes on the wire.
 ///
 /// # Errors
 /// It cannot be measured, or exceeds a limit.
-pub fn growing_and_unchanged(install: bool) -> Result<()> {
-    setup::qemu(install)?;
+pub fn speed(install: bool) -> Result<()> {
+    throughput::throughput(install)?;
     let mut rows = computer::rows(&["greedy"])?;
     rows.extend(wire::unchanged_pages(install)?);
     print!("{}", table(&rows, &[]));

@@ -264,24 +264,29 @@ fn the_same_world_in_seconds_and_in_days_is_the_same() {
     }
 }
 
-/// How often a scheduler wants to be asked in its first three rounds, if a page is visited every so
-/// many seconds.
-fn calls(seconds: f64) -> u32 {
-    let mut scheduler = LargeScheduler::new(20, 1, Settings::DEFAULT);
-    let now = Instant::ZERO;
-    let set = scheduler.set_budget(Some((20.0 * 86_400.0 / seconds) as f32), now);
+/// For how many fetches' time a scheduler has nothing to do once its budget is 64 times as large,
+/// so that it allows a fetch every so many seconds.
+fn idle(seconds: f64) -> f64 {
+    const PAGES: usize = 200;
+    const MORE: f64 = 64.0;
+    let mut scheduler = LargeScheduler::new(PAGES, 1, Settings::DEFAULT.with_burst(1));
+    let mut now = Instant::ZERO;
+    let per_day = 86_400.0 / seconds;
+    let set = scheduler.set_budget(Some((per_day / MORE) as f32), now);
     assert_eq!(set, Ok(()));
     let host = scheduler.add_host(Duration::ZERO).expect("room");
-    for _ in 0..20 {
+    for _ in 0..PAGES {
         let added = scheduler.add_page(host, &PageSettings::DEFAULT, now);
         added.expect("room");
     }
-    let end = now + Duration::from_secs_f64(3.0 * seconds);
-    let mut now = now;
-    let mut calls = 0;
-    while now < end {
-        calls += 1;
+    let mut fetches = 0;
+    let mut begin: Option<Instant> = None;
+    loop {
         match scheduler.next(now) {
+            Decision::Fetch(_) if let Some(begin) = begin => {
+                let waited: f64 = (now - begin).as_days();
+                return waited * per_day;
+            }
             Decision::Fetch(page) => {
                 let outcome = if page.index() % 2 == 0 {
                     Outcome::Changed { modified_ago: None }
@@ -289,24 +294,25 @@ fn calls(seconds: f64) -> u32 {
                     Outcome::Unchanged
                 };
                 assert_eq!(scheduler.record(page, outcome, now), Ok(()));
+                fetches += 1;
+                if fetches == 4 * PAGES {
+                    let set = scheduler.set_budget(Some(per_day as f32), now);
+                    assert_eq!(set, Ok(()));
+                    begin = Some(now);
+                }
             }
             Decision::WaitUntil(then) => now = then,
             Decision::Idle => panic!("there is always a page"),
         }
     }
-    calls
 }
 
 #[test]
-fn prices_are_corrected_as_often_in_any_unit_of_time() {
-    let [seconds, hours, weeks] = [280.0, 36_000.0, 2_000_000.0].map(calls);
-    println!("{seconds}, {hours} and {weeks} calls");
-    for calls in [hours, weeks] {
-        let share = f64::from(calls) / f64::from(seconds);
-        assert!(
-            (0.9..1.1).contains(&share),
-            "{calls} calls, {seconds} in seconds"
-        );
+fn prices_are_corrected_as_fast_in_any_unit_of_time() {
+    for seconds in [0.5, 60.0, 18_000.0, 180_000.0] {
+        let idle = idle(seconds);
+        println!("a fetch every {seconds} s: idle for {idle:.2} of them");
+        assert!(idle < 5.0, "{seconds} s: {idle}");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use anyhow::Result;
-use dunlin_bench::{self as bench, throughput::throughput};
+use dunlin_bench as bench;
 use dunlin_e2e::{self as e2e, day, monitor, suite};
 use dunlin_tools::firmware::boards::{self, BOARDS};
 use dunlin_tools::firmware::budgets::Rows;
@@ -116,13 +116,9 @@ pub const FIRMWARE: &[Step] = &[
 /// and fuzzing, which finds next to nothing new in a minute (in every run, its corpus is a test of
 /// its own).
 pub const ALONE: &[Step] = &[
-    step("throughput in QEMU", |of| throughput(of.install)),
+    step("throughput in QEMU", |of| bench::speed(of.install)),
     step("what keeping costs", |of| bench::collection(of.install)),
     step("what finding costs", |of| bench::finding(of.install)),
-    step(
-        "how a plan grows, and an unchanged page on the wire",
-        |of| bench::growing_and_unchanged(of.install),
-    ),
     step("supply chain", |settings| {
         supply_chain::supply_chain(settings.install)
     }),
