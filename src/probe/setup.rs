@@ -282,15 +282,6 @@ impl<'a> Setup<'a> {
         named
     }
 
-    /// The same, and with them some of the pages that were found on other hosts: no URL is read.
-    #[cfg(feature = "hints")]
-    pub(super) fn likely_pages_of(&self, host: u16) -> impl Iterator<Item = usize> {
-        let named = self.named_pages_of(host);
-        #[cfg(feature = "discover")]
-        let named = named.chain(self.found.maybe_on_host(host));
-        named
-    }
-
     /// Those that somebody has named, in the list or since.
     pub(super) fn named_pages_of(&self, host: u16) -> impl Iterator<Item = usize> {
         let listed = self.pages_of(host);

@@ -10,7 +10,6 @@ pub(super) fn goes_on(byte: u8) -> bool {
 }
 
 /// The code of a character by its name or number.
-#[inline(never)] // Once for all callers.
 pub(super) fn character(name: &[u8]) -> Option<u32> {
     let (digits, base) = match name {
         [b'#', b'x', digits @ ..] => (digits, 16),

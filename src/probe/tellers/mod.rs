@@ -273,7 +273,7 @@ impl Knowledge<'_> {
     /// Makes sure that the pages of a host are known by hashes of their URLs, as they are where
     /// there is a store. Work: the pages of the host; a hash each, the first time.
     fn identify(&mut self, setup: &Setup<'_>, host: u16) {
-        for index in setup.likely_pages_of(host) {
+        for index in setup.every_page_of(host) {
             if let Some(page) = self.pages.get_mut(index).filter(|page| page.id == 0) {
                 page.id = setup.page_identity(index) as u32;
             }
@@ -285,11 +285,9 @@ impl Knowledge<'_> {
         let teller = setup.page(teller.into()).ok()?;
         let url = absolute(teller.url, url)?;
         let id = identity(&setup.config.key, &url) as u32;
-        setup.likely_pages_of(teller.host).find(|index| {
+        setup.every_page_of(teller.host).find(|index| {
             let known = self.pages.get(*index);
-            known.is_some_and(|page| page.id == id)
-                && setup.is_url_of(*index, &url)
-                && setup.host_of_page(*index) == Some(teller.host)
+            known.is_some_and(|page| page.id == id) && setup.is_url_of(*index, &url)
         })
     }
 }
