@@ -42,7 +42,7 @@ pub(super) enum Kind {
 /// |---|---|
 /// | 19 | where its URL's text is, in words of four bytes |
 /// | 1 | the log does not know what is here |
-/// | 3 | what is here: a [`Kind`] |
+/// | 3 | what is here: a `Kind` |
 /// | 6 | what its URL and its words take from its worth: three bits of an exponent, three of a fraction |
 /// | 3 | the lowest of its host's number: who looks for a host's pages reads fewer URLs |
 ///
