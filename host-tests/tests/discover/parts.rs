@@ -7,6 +7,7 @@ use dunlin::discover::{
     UrlRefusal, branch_digest, digest, directory_digest,
 };
 use dunlin::fetch::Url;
+use dunlin::fetch::robots::Verdict;
 use dunlin::rank::{
     Account, Bank, Choice, DAMPING, Evidence, Measure, Replacement, Topic, WordReader, location,
 };
@@ -340,6 +341,11 @@ fn a_page_that_gives_way_becomes_a_candidate() {
         frontier.admit(20, 1, None).is_none(),
         "no candidate any more"
     );
+    // With the cash that it came with.
+    let before = cash(&frontier);
+    let evicted = frontier.retire(0, Some((3, 0x55)), Verdict::Allowed);
+    assert_eq!((evicted, frontier.bank().len()), (None, 0));
+    assert!((cash(&frontier) - before).abs() < 1e-3, "none made or lost");
 }
 
 #[test]
