@@ -1,7 +1,7 @@
 //! What pages, hosts and servers of time are known by: SipHash-1-3 under a key of the device's own.
 //!
-//! Written here, because that of crate `siphasher`, whose rounds are copied out, takes 900 bytes of
-//! flash and is none the faster for names. The one that reads whole pages is the crate's.
+//! Written here, because that of crate `siphasher`, whose rounds are copied out, takes 500 bytes of
+//! flash more, and names are short. The one that reads whole pages is the crate's.
 
 /// What nobody without the key can tell. Work: a round for eight bytes, and four more.
 #[inline(never)] // Once for all callers.

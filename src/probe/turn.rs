@@ -317,7 +317,7 @@ impl State<'_> {
         );
         if failed && !asks_for_patience {
             let page = self.known.pages.get(turn.page.index());
-            // The first time is for hosts to hear of.
+            // A page's first failure counts against the host that it met, later ones do not.
             let times = page.map_or(0, PageMemory::failures) + 2;
             conclusion.outcome = Outcome::Broken { times };
         }
