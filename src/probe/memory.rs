@@ -21,7 +21,7 @@ const _: () = assert!(NOWHERE.wrapping_add(1) == 0);
 
 // The table of what RAM is spent on, in the scheduler's documentation, says so.
 #[cfg(target_pointer_width = "32")]
-const _: () = assert!(size_of::<PageMemory>() == 64 && size_of::<HostMemory>() == 80);
+const _: () = assert!(size_of::<PageMemory>() == 64 && size_of::<HostMemory>() == 88);
 
 /// What is known of a page's last version, and what the store knows of it: 64 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -263,7 +263,7 @@ enum Address {
     Named(IpAddr),
 }
 
-/// What is known of a host, and what the store knows of it: 80 bytes.
+/// What is known of a host, and what the store knows of it: 88 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct HostMemory {
     /// Of the robots.txt that is read by http, and of the one that is read by https.
@@ -272,6 +272,8 @@ pub struct HostMemory {
     pub(super) was_public: bool,
     /// How many fetches in a row must not take long before it counts as fast.
     pub(super) slow: u8,
+    /// Until then it is not for pages of slow hosts that are led there.
+    pub(super) rests_until: Instant,
     address: Address,
     address_until: Instant,
     /// The first half of its [`identity`](crate::store::identity).
@@ -298,6 +300,7 @@ impl HostMemory {
         robots: [HostRobots::UNKNOWN; 2],
         was_public: false,
         slow: 0,
+        rests_until: Instant::ZERO,
         address: Address::None,
         address_until: Instant::ZERO,
         id: 0,

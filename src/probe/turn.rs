@@ -16,7 +16,8 @@ use crate::fetch::{Connect, Resolve, within};
 use crate::scheduler::{Outcome, PageId};
 use crate::time::{Duration, Instant};
 
-/// How long a slot rests after it found the gate of an unlisted origin closed.
+/// A page that found a gate closed beside its own is not looked at again before this, even where
+/// there is no gap.
 const CLOSED_WAIT: Duration = Duration::from_millis(100);
 
 /// A page whose turn it is.
@@ -61,10 +62,6 @@ impl<B: Board> Runner<'_, '_, B> {
             return (false, None);
         };
         if let Err(refusal) = self.pass(turn, &visit, &origin) {
-            if refusal == GateRefusal::Closed {
-                let then = probe.board.now() + CLOSED_WAIT;
-                probe.board.sleep_until(then).await;
-            }
             return (self.end(turn, &visit, Reply::Refused(refusal)), None);
         }
         if self.needs_new_connection(turn) {
@@ -218,20 +215,22 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
             Next::AskAgain => return true,
             Next::Conclude(conclusion) => self.conclude(turn, visit.host(), &conclusion),
             Next::WaitAt(host) => self.put_back(turn, host, false),
-            Next::NotNow => self.put_back(turn, turn.host, true),
+            Next::NotNow => self.put_back(turn, visit.host(), true),
         }
         false
     }
 
     /// Lets a page wait at the gate of a host: nobody was asked, and no budget is spent. If it
-    /// `waits` for somebody else, the gate stays closed for as long as after a request.
+    /// `waits` for somebody else, the gate stays closed for as long as after a request, and for
+    /// [`CLOSED_WAIT`] at least.
     pub(super) fn put_back(&self, turn: &Turn, host: u16, waits: bool) {
         let now = self.probe.board.now();
         let state = &mut *self.probe.state();
         state.slots.leave(self.number, now);
         let gate = state.scheduler.host_id(host.into());
         let gap = gate.and_then(|host| state.scheduler.gap(host));
-        state.put_back(turn.page, host, gap.filter(|_| waits), now);
+        let wait = gap.map(|gap| gap.max(CLOSED_WAIT));
+        state.put_back(turn.page, host, wait.filter(|_| waits), now);
         state.slots.wake_all();
     }
 
@@ -264,12 +263,19 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
             }
             let slow = state.slots.leave(self.number, now);
             // Whose page it is, not whom it was led to: others lead pages where it takes long.
-            if let Some(host) = state.known.origins.hosts.get_mut(usize::from(host)) {
+            let hosts = &mut state.known.origins.hosts;
+            if let Some(host) = hosts.get_mut(usize::from(host)) {
                 host.slow = if slow {
                     SLOW_FOR
                 } else {
                     host.slow.saturating_sub(1)
                 };
+            }
+            if slow
+                && turn.host != host
+                && let Some(led_to) = hosts.get_mut(usize::from(turn.host))
+            {
+                led_to.rests_until = state.slots.rests_until;
             }
             let outcome = tellers::recorded(&self.probe.setup, page as u16, conclusion.outcome);
             let back_off = state.record(turn, conclusion, outcome, now);

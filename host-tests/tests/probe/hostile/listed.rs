@@ -89,14 +89,74 @@ fn a_host_is_left_alone_if_it_asks_for_that_whosever_page_it_is() {
 #[test]
 fn a_host_is_not_slow_because_pages_of_others_take_long_there() {
     let visits = visits_beside(1, &["/page"], |hit| {
-        let is_long = hit.target == "/long";
-        let long = is_long.then(|| Answer {
-            after: Duration::from_secs(27),
-            ..Answer::page("at last")
-        });
+        let long = (hit.target == "/long").then(|| late(27));
         long.or_else(|| led_to(hit, "http://good.test/long"))
     });
     assert!(visits > 900, "{visits} visits");
+}
+
+/// A page that is answered after this time.
+fn late(seconds: u64) -> Answer {
+    Answer {
+        after: Duration::from_secs(seconds),
+        ..Answer::page("at last")
+    }
+}
+
+const LED: [&str; 8] = ["/a", "/b", "/c", "/d", "/e", "/f", "/g", "/h"];
+
+#[test]
+fn a_gate_is_not_held_by_pages_of_others_that_take_long_there() {
+    let alone = visits_beside(3, &LED, |hit| led_to(hit, "http://good.test/fine"));
+    type Site = fn(&Hit) -> Option<Answer>;
+    let sites: [(&str, Site); 2] = [
+        ("they are answered after 27 s", |hit| {
+            let long = (hit.target == "/long").then(|| late(27));
+            long.or_else(|| led_to(hit, "http://good.test/long"))
+        }),
+        ("they are answered after the deadline", |hit| {
+            let long = (hit.target == "/long").then(|| late(600));
+            long.or_else(|| led_to(hit, "http://good.test/long"))
+        }),
+    ];
+    for (how, site) in sites {
+        let visits = visits_beside(3, &LED, site);
+        println!("{how}: {visits} visits, {alone} beside pages that are well");
+        assert!(
+            visits * 10 >= alone * 8,
+            "{how}: {visits} visits, {alone} beside pages that are well"
+        );
+    }
+}
+
+/// Hosts whose pages take long where they lead them do not shut out those that others lead there.
+#[test]
+fn pages_that_are_led_to_a_host_get_there_beside_others_that_take_long() {
+    let arrivals = |long: bool| {
+        let hosts: [(&str, &[&str]); 5] = [
+            ("bad0.test", &LED),
+            ("bad1.test", &LED),
+            ("bad2.test", &LED),
+            ("old.test", &["/"]),
+            ("good.test", &OWN),
+        ];
+        let (world, _) = Setting {
+            slots: 3,
+            seconds: 3_600,
+            ..Setting::of(GAP, &hosts)
+        }
+        .run(move |hit| match (&*hit.host, &*hit.target) {
+            (_, "/robots.txt") => Answer::none(),
+            ("old.test", _) => Answer::moved(302, "http://good.test/new"),
+            ("good.test", "/long") if long => late(27),
+            ("good.test", _) => Answer::page(&format!("{:?}", hit.at)),
+            _ => Answer::moved(302, "http://good.test/long"),
+        });
+        world.asked("good.test", "/new").len()
+    };
+    let [alone, beside] = [false, true].map(arrivals);
+    println!("{beside} arrivals, {alone} beside pages that are well");
+    assert!(beside * 10 >= alone * 8, "{beside}, {alone}");
 }
 
 #[test]

@@ -337,7 +337,7 @@ fn redirects(add: &mut Add<'_>, own: u16, trap: u16) {
         redirect(add, 301, target);
     }
     // To https of honest hosts that have none, and are not to blame for it.
-    for number in 0..4 {
+    for number in 0..8 {
         redirect(add, 302, &format!("https://good{number}.test:{own}/a"));
     }
     let two = format!("Location: /a\r\nLocation: http://127.0.0.1:{trap}/\r\n");
