@@ -109,6 +109,35 @@ fn traps_hold_few_places_and_cost_few_visits() {
     assert!(visits > 2_000, "{visits}");
 }
 
+/// All places are taken by pages that link to each other; what one of them links to besides is
+/// never worth a place.
+#[test]
+fn a_part_of_a_host_whose_pages_never_win_is_explored_no_more() {
+    let texts = TextFlash::blank();
+    let setting = Setting {
+        seconds: 2_000,
+        ..setting(1, 10, Scope::Hosts, &texts)
+    };
+    let (world, held, totals) = run(&setting, |hit| {
+        let links = |part: &str, count: usize| -> String {
+            let link = |page| format!("<a href=/{part}/{page}>x</a>");
+            (0..count).map(link).collect()
+        };
+        match hit.target.as_str() {
+            "/robots.txt" | "/sitemap.xml" => Answer::none(),
+            "/good/0" => Answer::page(&(links("good", 9) + &links("bad", 200))),
+            bad if bad.starts_with("/bad/") => Answer::page(&format!("<h1>{bad}</h1>")),
+            page => Answer::page(&format!("<h1>{page}</h1>{}", links("good", 9))),
+        }
+    });
+    let bad = |url: &String| url.contains("/bad/");
+    let hits = world.hits.borrow();
+    let visits = hits.iter().filter(|hit| bad(&hit.target)).count();
+    println!("{visits} of {} visits were in vain, {totals:?}", hits.len());
+    assert_eq!(held.keys().filter(|url| bad(url)).count(), 0);
+    assert!((8..=10).contains(&visits), "{visits} of {}", hits.len());
+}
+
 #[test]
 fn pinned_pages_stay_and_others_give_way() {
     let web = Web::new(1, 60, 7);
