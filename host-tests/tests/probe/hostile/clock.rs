@@ -80,7 +80,7 @@ fn all_ports_of_a_name_have_one_voice_about_the_time() {
     const WRONG: Duration = Duration::from_secs(365 * 86_400);
     for ports in PORTS {
         let honest = ["x.test", "y.test", "z.test"];
-        let hosts = ports.into_iter().chain(honest);
+        let hosts = honest.into_iter().chain(ports);
         let hosts: Vec<(&'static str, &[&'static str])> =
             hosts.map(|host| (host, &["/page"][..])).collect();
         let world = keeping_time(&Setting::of(GAP, &hosts), move |hit| {
