@@ -272,8 +272,8 @@ pub struct HostMemory {
     pub(super) was_public: bool,
     /// How many fetches in a row must not take long before it counts as fast.
     pub(super) slow: u8,
-    /// Until then it is not for pages of slow hosts that are led there.
-    pub(super) rests_until: Instant,
+    /// Until then its own pages go before those that others lead there.
+    pub(super) own_first_until: Instant,
     address: Address,
     address_until: Instant,
     /// The first half of its [`identity`](crate::store::identity).
@@ -300,7 +300,7 @@ impl HostMemory {
         robots: [HostRobots::UNKNOWN; 2],
         was_public: false,
         slow: 0,
-        rests_until: Instant::ZERO,
+        own_first_until: Instant::ZERO,
         address: Address::None,
         address_until: Instant::ZERO,
         id: 0,

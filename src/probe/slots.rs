@@ -19,8 +19,7 @@ const SLOW: Duration = Duration::from_secs(5);
 /// … until so many in a row have taken less: one that is slow at every other fetch takes nearly as
 /// much time.
 pub(super) const SLOW_FOR: u8 = 8;
-/// After a slow fetch, an only slot is not for slow hosts for so many times as long, and the gate
-/// of a host that was asked for a page of another one not for such pages: the others keep five of
+/// An only slot is not for slow hosts for so many times as long as it was: the others keep five of
 /// six visits.
 const REST: u64 = 5;
 /// How long a slow host waits before it is looked at again whether there is a slot for it.
@@ -53,8 +52,8 @@ pub(super) struct Slots {
     doing: [Doing; MOST_SLOTS],
     /// How many there are.
     count: usize,
-    /// Until then, after the last slow fetch, the only slot is not for slow hosts.
-    pub(super) rests_until: Instant,
+    /// Until then the only slot is not for slow hosts.
+    rests_until: Instant,
     /// Goes up when slots that wait should look again.
     generation: u32,
     waiting: heapless::Vec<Waker, MOST_SLOTS>,

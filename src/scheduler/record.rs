@@ -85,25 +85,26 @@ impl<I: Id> Core<'_, I> {
         let (now, tick) = self.advance(now);
         let id = page_key(page)?;
         let state = *self.page_mut(id)?;
-        if state.place != Place::InFlight {
-            return Err(Error::NotInFlight);
-        }
-        let from = self.gate_of(state.host)?;
         let host = host_key(to)?;
         let gate = self.gate_of(host)?;
-        // Nobody was asked, as when robots rules forbid it.
-        let opens = self.after_fetch(from, state.due, Outcome::Denied, now)?;
-        self.state.budget.refund();
+        if state.place == Place::InFlight {
+            let from = self.gate_of(state.host)?;
+            // Nobody was asked, as when robots rules forbid it.
+            let opens = self.after_fetch(from, state.due, Outcome::Denied, now)?;
+            self.state.budget.refund();
+            self.close(from, opens);
+            let page = self.page_mut(id)?;
+            page.due = tick;
+            page.place = Place::Pinned;
+        } else {
+            self.dequeue(id)?;
+        }
         if let Ok(left) = self.host_mut(state.host) {
             left.kin.remove_page();
         }
         self.host_mut(host)?.kin.add_page();
         self.follow_all(host);
-        let state = self.page_mut(id)?;
-        state.host = host;
-        state.due = tick;
-        state.place = Place::Pinned;
-        self.close(from, opens);
+        self.page_mut(id)?.host = host;
         self.enqueue(gate, id);
         Ok(())
     }

@@ -327,24 +327,26 @@ impl Checked {
         }
     }
 
-    /// A page that is being fetched is somewhere else: nobody was asked, and it goes on there.
+    /// A page is somewhere else from now on. If it was being fetched, nobody was asked, and it goes
+    /// on there.
     fn hand_over(&mut self, page: PageId, host: usize, now: Instant) {
         let result = self.scheduler.hand_over(page, self.host_id(host), now);
         self.now = self.now.max(now);
         match self.pages.get(&page) {
             None => return assert_eq!(result, Err(Error::UnknownPage)),
-            Some(known) if !known.in_flight => return assert_eq!(result, Err(Error::NotInFlight)),
             Some(_) if host >= self.hosts.len() => {
                 return assert_eq!(result, Err(Error::UnknownHost));
+            }
+            Some(known) if known.in_flight => {
+                let end = self.now;
+                self.refund(page);
+                let gate = self.gate(page);
+                gate.busy = false;
+                gate.earliest = gate.before.max(end);
             }
             Some(_) => {}
         }
         assert_eq!(result, Ok(()));
-        let end = self.now;
-        self.refund(page);
-        let gate = self.gate(page);
-        gate.busy = false;
-        gate.earliest = gate.before.max(end);
         let known = self.pages.get_mut(&page).expect("it is there");
         known.in_flight = false;
         known.host = host;
@@ -368,10 +370,11 @@ impl Checked {
                 let page = self.one_in_flight(random);
                 self.record(page, some_outcome(random), now);
             }
-            72..75 => {
+            72..74 => {
                 let page = self.one_in_flight(random);
                 self.hand_over(page, host, now);
             }
+            74 => self.hand_over(page, host, now),
             75..80 => self.add_page(host, &some_page(random), now),
             80..83 => self.remove(page),
             83..88 => self.hint(page, random, now),

@@ -281,12 +281,12 @@ macro_rules! changing {
             /// ```
             fn record(page: PageId, outcome: Outcome, now: Instant) -> Result<(), Error>;
 
-            /// Instead of [`record`](Self::record): the page has to be asked for at another host,
-            /// and was not asked for at this one. It is still due, and waits at the gate of that
-            /// host from now on.
+            /// The page has to be asked for at another host, and waits at the gate of that one from
+            /// now on. Instead of [`record`](Self::record), it was not asked for where it was, and
+            /// is still due; after it, it is due when it was.
             ///
             /// # Errors
-            /// [`Error::NotInFlight`], [`Error::UnknownHost`]
+            /// [`Error::UnknownPage`], [`Error::UnknownHost`]
             ///
             /// ```
             /// # use dunlin::scheduler::*;
