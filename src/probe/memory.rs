@@ -21,7 +21,7 @@ const _: () = assert!(NOWHERE.wrapping_add(1) == 0);
 
 // The table of what RAM is spent on, in the scheduler's documentation, says so.
 #[cfg(target_pointer_width = "32")]
-const _: () = assert!(size_of::<PageMemory>() == 64 && size_of::<HostMemory>() == 88);
+const _: () = assert!(size_of::<PageMemory>() == 64 && size_of::<HostMemory>() == 80);
 
 /// What is known of a page's last version, and what the store knows of it: 64 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -263,7 +263,7 @@ enum Address {
     Named(IpAddr),
 }
 
-/// What is known of a host, and what the store knows of it: 88 bytes.
+/// What is known of a host, and what the store knows of it: 80 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct HostMemory {
     /// Of the robots.txt that is read by http, and of the one that is read by https.
@@ -272,8 +272,9 @@ pub struct HostMemory {
     pub(super) was_public: bool,
     /// How many fetches in a row must not take long before it counts as fast.
     pub(super) slow: u8,
-    /// Until then its own pages go before those that others lead there.
-    pub(super) own_first_until: Instant,
+    /// So many turns at its gate are for its own pages, where they are due, before one that others
+    /// lead there.
+    pub(super) own_turns: u8,
     address: Address,
     address_until: Instant,
     /// The first half of its [`identity`](crate::store::identity).
@@ -284,8 +285,8 @@ pub struct HostMemory {
     pub(super) earlier_https: bool,
     /// How long what the earlier run knew holds.
     pub(super) robots_until: Stamp,
-    /// For how many seconds an earlier run was to leave it alone.
-    pub(super) wait_s: u32,
+    /// How long an earlier run was to leave it alone, in twos of seconds.
+    pub(super) wait_2s: u16,
     /// When the earlier run said so.
     pub(super) waits_since: Stamp,
     /// Where the store keeps it: 0 for nowhere, or the sector's number and one.
@@ -300,14 +301,14 @@ impl HostMemory {
         robots: [HostRobots::UNKNOWN; 2],
         was_public: false,
         slow: 0,
-        own_first_until: Instant::ZERO,
+        own_turns: 0,
         address: Address::None,
         address_until: Instant::ZERO,
         id: 0,
         earlier: Access::Unknown,
         earlier_https: false,
         robots_until: Stamp::NEVER,
-        wait_s: 0,
+        wait_2s: 0,
         waits_since: Stamp::NEVER,
         place: 0,
         unsaved: false,

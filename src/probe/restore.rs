@@ -174,7 +174,8 @@ impl State<'_> {
         host.earlier_https = record.scheme == Some(Scheme::Https);
         host.was_public = record.public;
         host.robots_until = record.robots_until;
-        host.wait_s = record.wait_s;
+        // A day at most was meant, and there is room for more.
+        host.wait_2s = record.wait_s.div_ceil(2).min(u16::MAX.into()) as u16;
         host.waits_since = record.time;
         host.set_sector(sector);
         self.clock.was(record.time);
@@ -219,7 +220,7 @@ impl State<'_> {
             return false;
         };
         let (passed, _) = self.clock.ago(host.waits_since, now);
-        let wait = Duration::from_secs(host.wait_s.into()) - passed;
+        let wait = Duration::from_secs(2 * u64::from(host.wait_2s)) - passed;
         let memo = self.scheduler.host_memo(id);
         let gap = memo.map_or(Duration::ZERO, |memo| memo.gap);
         let _ = self.scheduler.close_until(id, now + wait.max(gap));
