@@ -16,6 +16,14 @@ const ADDRESS_HOLDS: Duration = Duration::from_secs(600);
 /// How long a name that has no address is not asked for again.
 const FAILURE_HOLDS: Duration = Duration::from_secs(60);
 
+/// How long a host rests at most from pages that slow hosts lead there.
+const LONGEST_REST: Duration = Duration::from_secs(600);
+
+/// Seconds since boot, the lower half of them.
+fn seconds(at: Instant) -> u16 {
+    (at - Instant::ZERO).as_secs() as u16
+}
+
 // A place of 0 stands for it, so that memory starts as zeros.
 const _: () = assert!(NOWHERE.wrapping_add(1) == 0);
 
@@ -272,9 +280,9 @@ pub struct HostMemory {
     pub(super) was_public: bool,
     /// How many fetches in a row must not take long before it counts as fast.
     pub(super) slow: u8,
-    /// So many turns at its gate are for its own pages, where they are due, before one that others
-    /// lead there.
-    pub(super) own_turns: u8,
+    /// Until then it is not for pages that slow hosts lead there: seconds since boot, the lower half
+    /// of them.
+    rests_until: u16,
     address: Address,
     address_until: Instant,
     /// The first half of its [`identity`](crate::store::identity).
@@ -301,7 +309,7 @@ impl HostMemory {
         robots: [HostRobots::UNKNOWN; 2],
         was_public: false,
         slow: 0,
-        own_turns: 0,
+        rests_until: 0,
         address: Address::None,
         address_until: Instant::ZERO,
         id: 0,
@@ -320,6 +328,18 @@ impl HostMemory {
 
     pub(super) fn set_sector(&mut self, sector: u8) {
         self.place = sector.wrapping_add(1);
+    }
+
+    /// It is not for pages that slow hosts lead there, for so long from now on.
+    pub(super) fn rest(&mut self, now: Instant, wait: Duration) {
+        self.rests_until = seconds(now + wait.min(LONGEST_REST));
+    }
+
+    /// Does it rest from such pages? Once in 18 hours, what was set long ago is taken for a rest that
+    /// ends within ten minutes.
+    pub(super) fn rests(&self, now: Instant) -> bool {
+        let left = self.rests_until.wrapping_sub(seconds(now));
+        left != 0 && u64::from(left) <= LONGEST_REST.as_secs()
     }
 
     /// Which robots.txt an earlier run knew.

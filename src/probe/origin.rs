@@ -41,8 +41,8 @@ impl Origin<'_> {
 /// Why a request does not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GateRefusal {
-    /// Another request to the same unlisted origin was made too short a time ago, or pages of the
-    /// host of the list go first.
+    /// Another request to the same unlisted origin was made too short a time ago, or the host of
+    /// the list rests from pages that slow hosts lead there.
     Closed,
     /// The page has to wait at the gate of this host of the list.
     WaitAt(u16),
@@ -147,6 +147,9 @@ impl<'a> Origins<'a> {
             Origin::Listed(host, _) => *host,
             Origin::Unlisted(_) => passage.host,
         };
+        if host != passage.host && self.rests_from(passage.host, host, passage.now) {
+            return Err(GateRefusal::Closed);
+        }
         if !setup.share_a_gate(passage.waited_at, host) {
             return Err(GateRefusal::WaitAt(host));
         }
@@ -191,6 +194,13 @@ impl<'a> Origins<'a> {
             let wait = wait.unwrap_or(Duration::ZERO).min(MAX_RETRY_AFTER);
             unlisted.opens = now + unlisted.gap.max(wait);
         }
+    }
+
+    /// Does a host of the list rest from pages of another one?
+    fn rests_from(&self, other: u16, host: u16, now: Instant) -> bool {
+        let memory = |host: u16| self.hosts.get(usize::from(host));
+        memory(host).is_some_and(|host| host.rests(now))
+            && memory(other).is_some_and(|other| other.slow > 0)
     }
 
     fn find(&mut self, origin: &Url<'_>) -> Option<&mut Unlisted> {

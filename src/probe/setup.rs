@@ -422,17 +422,12 @@ impl<'a> Setup<'a> {
 
     /// Do two hosts of the list pass the same gate?
     pub(super) fn share_a_gate(&self, one: u16, other: u16) -> bool {
-        one == other || self.gate_of(one) == self.gate_of(other)
-    }
-
-    /// The host whose gate this one passes.
-    pub(super) fn gate_of(&self, host: u16) -> u16 {
         #[cfg(feature = "discover")]
-        if self.found.is_found(host) {
-            return host;
+        if self.found.is_found(one) || self.found.is_found(other) {
+            return one == other;
         }
-        let listed = self.image.host(host.into());
-        listed.map_or(host, |listed| listed.gate)
+        let gate = |host: u16| self.image.host(host.into()).ok().map(|host| host.gate);
+        one == other || gate(one) == gate(other)
     }
 
     /// Whose URL is this, to which a page of the list has led? Work: the hosts of the list, unless

@@ -19,9 +19,9 @@ const SLOW: Duration = Duration::from_secs(5);
 /// … until so many in a row have taken less: one that is slow at every other fetch takes nearly as
 /// much time.
 pub(super) const SLOW_FOR: u8 = 8;
-/// An only slot is not for slow hosts for so many times as long as it was: the others keep five of
-/// six visits.
-const REST: u64 = 5;
+/// An only slot is not for slow hosts for so many times as long as it was, nor the gate of a host
+/// for pages that they lead there: the others keep five of six visits.
+pub(super) const REST: u64 = 5;
 /// How long a slow host waits before it is looked at again whether there is a slot for it.
 const SLOW_WAIT: Duration = Duration::from_secs(1);
 /// A `WaitUntil` that is now would spin.

@@ -9,8 +9,7 @@ use super::copying::Copying;
 use super::names::Names;
 use super::origin::{GateRefusal, Origin, Passage};
 use super::redirects::Subject;
-use super::setup::Setup;
-use super::slots::{Runner, SLOW_FOR};
+use super::slots::{REST, Runner, SLOW_FOR};
 use super::verdicts::Judges;
 use super::visit::{Conclusion, Moment, Next, PageVisit, Reply};
 use super::{Board, Event, Failure, PageMemory, State, tellers};
@@ -21,10 +20,6 @@ use crate::time::{Duration, Instant};
 /// A page that found a gate closed beside its own is not looked at again before this, even where
 /// there is no gap.
 const CLOSED_WAIT: Duration = Duration::from_millis(100);
-
-/// After a request for a page that was led to another host of the list, so many turns at its gate
-/// are for the pages there for each gap that it took: they keep nine tenths of the time.
-const OWN_TURNS: u64 = 9;
 
 /// A page whose turn it is.
 #[derive(Clone, Copy, Debug)]
@@ -178,13 +173,7 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
             now: self.probe.board.now(),
             deadline: turn.start + self.probe.setup.deadline(),
         };
-        let mut state = self.probe.state();
-        if let Origin::Listed(led_to, _) = origin
-            && state.others_go_first(&self.probe.setup, passage.host, *led_to, passage.now)
-        {
-            return Err(GateRefusal::Closed);
-        }
-        let origins = &mut state.known.origins;
+        let origins = &mut self.probe.state().known.origins;
         origins.pass(origin, &passage, &self.probe.setup)
     }
 
@@ -282,9 +271,17 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
                     host.slow.saturating_sub(1)
                 };
             }
+            if slow
+                && turn.host != host
+                && let Some(led_to) = state.known.origins.hosts.get_mut(usize::from(turn.host))
+            {
+                led_to.rest(now, (now - turn.start) * REST);
+            }
             let outcome = tellers::recorded(&self.probe.setup, page as u16, conclusion.outcome);
             let back_off = state.record(turn, conclusion, outcome, now);
-            state.share_gate(&self.probe.setup, turn, host, now);
+            if turn.host != host {
+                state.send_home(turn.page, host, now);
+            }
             if let Some(counted) = conclusion.counted {
                 let visited = &mut state.visited;
                 visited.note(&state.scheduler, turn.page, counted.changed, now);
@@ -421,44 +418,16 @@ impl State<'_> {
         closed.then_some(wait)
     }
 
-    /// A page of this host has had a turn at a gate. If that is another one's, the pages there are
-    /// next; and the page, if it begins at its own host again, waits there from now on, and has no
-    /// part in the time of the other gate meanwhile.
-    fn share_gate(&mut self, setup: &Setup<'_>, turn: &Turn, host: u16, now: Instant) {
-        let gate = setup.gate_of(turn.host);
-        let led = setup.gate_of(host) != gate;
-        let gap = self.scheduler.host_id(gate.into());
-        let gap = gap.and_then(|gate| self.scheduler.gap(gate));
-        if let Some(gate) = self.known.origins.hosts.get_mut(usize::from(gate)) {
-            gate.own_turns = if led {
-                let held = now - turn.start;
-                let turns = held.as_millis() / gap.unwrap_or_default().as_millis().max(1);
-                (turns.max(1) * OWN_TURNS).min(u8::MAX.into()) as u8
-            } else {
-                gate.own_turns.saturating_sub(1)
-            };
-        }
-        let subject = Subject::Page(turn.page.index() as u16);
-        if led
-            && self.known.redirects.get(subject).is_none()
+    /// A page of this host has been led to another one of the list. If it begins at its own host
+    /// again, it waits there from now on, and has no part in the time of the other's gate meanwhile.
+    fn send_home(&mut self, page: PageId, host: u16, now: Instant) {
+        let subject = Subject::Page(page.index() as u16);
+        if self.known.redirects.get(subject).is_none()
             && let Some(host) = self.scheduler.host_id(host.into())
         {
             // It has just been recorded, and the image has only hosts that the scheduler has.
-            let _ = self.scheduler.hand_over(turn.page, host, now);
+            let _ = self.scheduler.hand_over(page, host, now);
         }
-    }
-
-    /// Do pages at a gate go before one of this host that is led there?
-    fn others_go_first(&self, setup: &Setup<'_>, host: u16, led_to: u16, now: Instant) -> bool {
-        let gate = setup.gate_of(led_to);
-        let memory = self.known.origins.hosts.get(usize::from(gate));
-        let due = || {
-            let gate = self.scheduler.host_id(gate.into())?;
-            self.scheduler.first_due(gate)
-        };
-        setup.gate_of(host) != gate
-            && memory.is_some_and(|gate| gate.own_turns > 0)
-            && due().is_some_and(|due| due <= now)
     }
 
     /// Remembers whether a turn brought a version of its page; true if it did and those before did

@@ -152,7 +152,7 @@ pub(in crate::probe) enum Next {
     AskAgain,
     /// Nobody was asked: the page has to wait at the gate of this host.
     WaitAt(u16),
-    /// Nobody was asked: an origin that is not in the list has its gate closed.
+    /// Nobody was asked: where redirects lead, the gate is closed.
     NotNow,
 }
 
